@@ -164,8 +164,8 @@ export const feedLog = async (name: string, count: number, bunArgs: ReadonlyArra
         master,
         "org_bench",
         position === 0
-          ? { position: BEGINNING, at: from }
-          : { position, at: from + Math.floor((position * (DAYS * DAY - 3_600_000)) / count) }
+          ? { position: BEGINNING, at: from, id: null }
+          : { position, at: from + Math.floor((position * (DAYS * DAY - 3_600_000)) / count), id: null }
       ),
     /** When events were committed, in epoch milliseconds, by id. */
     committed: async (ids: ReadonlyArray<string>): Promise<ReadonlyMap<string, number>> => {

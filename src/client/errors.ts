@@ -12,7 +12,7 @@ export interface Problem<Code extends string = string> {
   readonly requestId: string
   /** The invalid fields, if any. */
   readonly errors: ReadonlyArray<FieldIssue>
-  /** For `cursor_expired`: the oldest cursor of the event feed to resume from. */
+  /** For `cursor_expired` and `cursor_gone`: the oldest cursor of the event feed to resume from. */
   readonly oldestCursor?: string | undefined
 }
 

@@ -43,6 +43,7 @@ export const codes = {
   rotation_limit_reached: [409, "Too many active secrets"],
   idempotency_in_progress: [409, "A request with this idempotency key is still in progress"],
   cursor_expired: [410, "The cursor is older than the log"],
+  cursor_gone: [410, "The log has another event at the cursor's place"],
   payload_too_large: [413, "The body is too large"],
   uri_too_long: [414, "The URI is too long"],
   unsupported_media_type: [415, "The body must be JSON"],

@@ -95,6 +95,12 @@ export const ofKey = (prefix: Prefix, ...parts: ReadonlyArray<string>): string =
   return fromUUIDBytes(prefix, bytes)
 }
 
+/** The 16 bytes of an id. */
+export const bytesOf = (id: string): Uint8Array => TypeID.fromString(id).toUUIDBytes()
+
+/** The id with these 16 bytes. */
+export const ofBytes = (prefix: Prefix, bytes: Uint8Array): string => fromUUIDBytes(prefix, bytes)
+
 /** The UUID of an id with this prefix, in text; undefined for text of another form. */
 export const uuidIn = (prefix: Prefix, id: string): string | undefined => {
   try {

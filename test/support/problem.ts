@@ -26,6 +26,7 @@ const statuses: { readonly [code: string]: number } = {
   recovery_ended: 409,
   rotation_limit_reached: 409,
   cursor_expired: 410,
+  cursor_gone: 410,
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
@@ -42,7 +43,7 @@ const withFields = ["invalid_parameter", "unknown_parameter", "invalid_cursor", 
 const problemOf = (status: number, body: string, header: (name: string) => string | null): string => {
   const problem = JSON.parse(body)
   const { code, detail, errors, requestId, title, type, oldestCursor, ...rest } = problem
-  expect(oldestCursor === undefined).toBe(code !== "cursor_expired")
+  expect(oldestCursor === undefined).toBe(code !== "cursor_expired" && code !== "cursor_gone")
   expect(rest).toEqual({ status })
   expect(statuses[code]).toBe(status)
   expect(type).toBe(`/v1/docs/errors/${code}`)

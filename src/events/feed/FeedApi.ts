@@ -50,7 +50,7 @@ const filters = {
   entityId: anyOf("Only events of this entity")
 }
 
-const CursorExpired = problems("CursorExpired", "cursor_expired")
+const CursorExpired = problems("CursorExpired", "cursor_expired", "cursor_gone")
 const TooManyStreams = problems("TooManyStreams", "too_many_streams")
 
 const Feed = Schema.Struct({

@@ -148,7 +148,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       yield* recheck([...all])
       // Positions are dense, so the last row has the position up to which this reads.
       const [last] = rows.slice(-1)
-      const place = until === end || last === undefined ? { position: until, at } : placeOf(last)
+      const place = until === end || last === undefined ? { position: until, at, id: last?.id ?? null } : placeOf(last)
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
       let reached = until
       for (const one of followed.waiting) {

@@ -11,7 +11,7 @@ import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { oldestTime } from "../log/logWindow.ts"
-import { open, type Place, seal } from "./cursor.ts"
+import { BEGINNING, open, type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, type FeedPage, FeedRepo } from "./FeedRepo.ts"
 import { OpenReaders } from "./OpenReaders.ts"
@@ -55,21 +55,25 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       const cursor = lastEventId ?? after
       if (cursor === undefined) {
         if (from === undefined) return undefined
-        const { at, position } = yield* feed.end(organizationId)
-        return { at, position } satisfies Place
+        const { at, id, position } = yield* feed.end(organizationId)
+        return { at, id, position } satisfies Place
       }
       const place = open(master, organizationId, cursor)
       if (place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
-      if (place.at < oldestTime()) {
-        const oldest = seal(master, organizationId, yield* feed.oldest(organizationId))
+      const oldestCursor = Effect.map(feed.oldest(organizationId), (oldest) => seal(master, organizationId, oldest))
+      if (place.at < oldestTime())
         return yield* problem(
           "cursor_expired",
           "This cursor is older than the log. Continue from oldestCursor; earlier events are no longer available.",
-          {
-            members: { oldestCursor: oldest }
-          }
+          { members: { oldestCursor: yield* oldestCursor } }
         )
-      }
+      // Before the first event there is nothing that could have been replaced.
+      if (place.position > BEGINNING && !(yield* feed.has(organizationId, place)))
+        return yield* problem(
+          "cursor_gone",
+          "The log has another event at this cursor's place: it was restored from a backup, or the organization was recorded again. Read everything again from oldestCursor.",
+          { members: { oldestCursor: yield* oldestCursor } }
+        )
       return place
     })
 

@@ -58,7 +58,10 @@ export const LONGEST_WRITE = 3_600_000
 const USABLE = 300_000
 
 /** The position after an event. */
-export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })
+export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0, id })
+
+/** The place at the end of a stream. */
+const placeAt = ({ at, id, position }: Place): Place => ({ position, at, id })
 
 interface ReadPlan {
   /** Whether the reader sees many vaults. */
@@ -67,7 +70,12 @@ interface ReadPlan {
   readonly whole: boolean
 }
 
-const StreamRow = Schema.Struct({ position: Schema.Number, clock: Schema.Number, now: Schema.Number })
+const StreamRow = Schema.Struct({
+  position: Schema.Number,
+  id: Schema.NullOr(Schema.String),
+  clock: Schema.Number,
+  now: Schema.Number
+})
 type StreamRow = typeof StreamRow.Type
 const decodeStreams = decodeRows(StreamRow),
   decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
@@ -77,8 +85,9 @@ const castKeys = castRows(KeyRow),
   castEvents = castRows(FeedRow)
 
 /** The end of a stream; an organization without one has no events. */
-const endOf = ({ clock, now, position }: StreamRow = { position: 0, clock: 0, now: Date.now() }): End => ({
+const endOf = ({ clock, id, now, position }: StreamRow = { position: 0, id: null, clock: 0, now: Date.now() }): End => ({
   position,
+  id,
   at: Math.max(clock, now - LONGEST_WRITE),
   latest: Math.max(clock, now)
 })
@@ -95,7 +104,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
 
     const streamColumns =
-      sql.literal(`position, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+      sql.literal(`position, event_id AS id, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
       floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`)
 
     /** The current end of the stream. */
@@ -231,6 +240,21 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       /** The current end of the stream. Every event after it is recorded later. */
       end,
 
+      /**
+       * Whether the log has the place of a cursor: its event has its position. Not so after a restored backup, or when the
+       * organization was deleted and recorded again. C-9.
+       */
+      has: (organizationId: string, { id, position }: Place): Effect.Effect<boolean> =>
+        Effect.map(
+          direct.query(sql`
+            SELECT 1 FROM event_streams s WHERE s.organization_id = ${organizationId} AND CASE
+              WHEN ${position}::bigint > s.position THEN false
+              WHEN ${id}::text IS NULL THEN true
+              WHEN ${position}::bigint = s.position THEN s.event_id = ${id}
+              ELSE EXISTS (SELECT 1 FROM events e WHERE e.id = ${id} AND e.organization_id = s.organization_id AND e.position = ${position}) END`),
+          (rows) => rows.length > 0
+        ).pipe(Effect.orDie),
+
       /** The position before the first event that can still be read. */
       oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
         const until = yield* end(organizationId)
@@ -238,9 +262,9 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const [first] = yield* decodeKeys(
           direct.query(sql`
             SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
-              AND ${between({ position: BEGINNING, at }, until)} ORDER BY e.position LIMIT 1`)
+              AND ${between({ position: BEGINNING, at, id: null }, until)} ORDER BY e.position LIMIT 1`)
         )
-        return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
+        return first === undefined ? placeAt(until) : { position: first.position - 1, at: Id.time(first.id) ?? 0, id: null }
       }, Effect.orDie),
 
       /** A page of the events that the reader can see after a position, or from the beginning of the log. */
@@ -248,6 +272,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const { many, until } = yield* endFor(principal)
         const after = {
           position: given?.position ?? BEGINNING,
+          id: given?.id ?? null,
           at: Math.max(given?.at ?? 0, oldestTime())
         }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined
@@ -262,8 +287,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const kept = last === undefined ? rows : rows.filter(({ position }) => position <= last.position)
         return {
           rows: yield* rowsOf(kept),
-          place:
-            last === undefined ? (until.position >= after.position ? { position: until.position, at: until.at } : after) : placeOf(last),
+          place: last === undefined ? (until.position >= after.position ? placeAt(until) : after) : placeOf(last),
           more: last !== undefined
         } satisfies FeedPage
       }, Effect.orDie)

@@ -27,6 +27,8 @@ export interface Stream {
   position: number
   /** The time in ms of the newest event's id; new events get later times. */
   clock: number
+  /** The newest event recorded under this lock. */
+  eventId?: string
 }
 
 /** Streams by organization, with the time of the lock. */
@@ -110,10 +112,11 @@ export const append = Effect.fnUntraced(function* (
 ) {
   if (occurrences.length === 0) return
   const end = Id.time(ids.at(-1) ?? "") ?? 0
-  const positions = occurrences.map(({ organizationId }) => {
+  const positions = occurrences.map(({ organizationId }, index) => {
     const stream = streams.of.get(organizationId)
     if (stream === undefined) throw new Error(`the event stream of ${organizationId} is not locked`)
     stream.clock = end
+    stream.eventId = ids[index] ?? ""
     return ++stream.position
   })
   const payloads = occurrences.map((one, index) => write(ids[index] ?? "", one))
@@ -154,9 +157,10 @@ export const append = Effect.fnUntraced(function* (
         ${sealed.map((_) => _.position)}::bigint[]) AS n (entity_id, at, count, hash, position)
       ON CONFLICT (entity_id, at) DO NOTHING
     ), moved AS (
-      UPDATE event_streams s SET position = m.position, clock = to_timestamp(m.clock / 1000)
-      FROM unnest(${touched.map((_) => _.organizationId)}::text[], ${touched.map((_) => _.position)}::bigint[], ${touched.map((_) => _.clock)}::float8[])
-        AS m (organization_id, position, clock)
+      UPDATE event_streams s SET position = m.position, event_id = m.event_id, clock = to_timestamp(m.clock / 1000)
+      FROM unnest(${touched.map((_) => _.organizationId)}::text[], ${touched.map((_) => _.position)}::bigint[],
+        ${touched.map((_) => _.eventId ?? null)}::text[], ${touched.map((_) => _.clock)}::float8[])
+        AS m (organization_id, position, event_id, clock)
       WHERE s.organization_id = m.organization_id
     )
     SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`

@@ -34,7 +34,7 @@ export const layer = HttpApiBuilder.group(
       const time = Date.parse(at) - LONGEST_WRITE
       return Effect.map(signing.sign({ iss: signing.issuer, ...statement }), (jws) => ({
         ...statement,
-        resumeCursor: time < oldestTime() ? null : seal(master, organizationId, { position, at: time }),
+        resumeCursor: time < oldestTime() ? null : seal(master, organizationId, { position, at: time, id: null }),
         jws
       }))
     }

@@ -175,7 +175,7 @@ describe("the event feed", () => {
     const { sealing } = await import("../../../src/runtime/crypto/MasterKey.ts")
     const master = sealing(Buffer.from(app.env.MASTER_KEY ?? "", "base64"), undefined)
     const place = old.open(master, "org_a", cursor)
-    const expired = old.seal(master, "org_a", { position: place?.position ?? 0, at: Date.now() - 31 * 86_400_000 - 1_000 })
+    const expired = old.seal(master, "org_a", { position: place?.position ?? 0, at: Date.now() - 31 * 86_400_000 - 1_000, id: null })
     for (const path of [FEED, `${FEED}/stream`]) {
       const answer = await app.get(`${path}?after=${expired}`, keys.owner)
       expect([path, answer.status, codeOf(answer)]).toEqual([path, 410, "cursor_expired"])

@@ -85,7 +85,7 @@ const run = async ({ client, follow, forwardTo, json }: Listening, signal: Abort
 /** A failure as an error of the command line. */
 const failureOf = (error: unknown): Usage | NotFollowed => {
   if (error instanceof Usage) return error
-  if (isCustodyError(error, "cursor_expired"))
+  if (isCustodyError(error, "cursor_expired") || isCustodyError(error, "cursor_gone"))
     return new NotFollowed({
       code: 1,
       message: `${error.detail} --from ${error.oldestCursor ?? "oldest"} begins at the oldest event kept.`

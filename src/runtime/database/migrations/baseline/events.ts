@@ -11,6 +11,8 @@ CREATE TABLE event_streams (
   organization_id text COLLATE "C" PRIMARY KEY REFERENCES organizations (id),
   -- The number of the organization's newest event.
   position bigint NOT NULL DEFAULT 0 CHECK (position >= 0),
+  -- The id of that event, kept when the log no longer has it: a cursor of another one is not of this stream.
+  event_id text COLLATE "C",
   -- The time of the newest event's id.
   clock timestamptz(3) NOT NULL DEFAULT '-infinity',
   -- The midnight up to which checkpoints of all its entities were written.

@@ -1,0 +1,61 @@
+/** Cursors of the event feed after the database was restored from a backup, or an organization deleted and recorded again. C-9. */
+import { beforeAll, expect, test } from "bun:test"
+import { useApi } from "../../support/api.ts"
+import { smallest, transaction } from "../../support/records.ts"
+
+const app = useApi()
+const FEED = "/v1/event-feed"
+let key = "",
+  hashes = 0
+
+beforeAll(async () => {
+  await app.feed(smallest(), { "x-record-events": "none" })
+  key = (await app.key("user_a")).secret
+})
+
+const record = (count: number) => app.feed(Array.from({ length: count }, () => transaction("vault_a", ++hashes)))
+const read = (query: string) => app.get(`${FEED}?limit=500${query}`, key)
+const cursorNow = async (): Promise<string> => (await read("&from=now")).json.resumeCursor
+
+/** The log as a backup had it: without the events after a position. */
+const restoreTo = async (position: number) => {
+  await app.sql("DELETE FROM event_outbox WHERE position > $1", [position])
+  await app.sql("DELETE FROM events WHERE position > $1", [position])
+  await app.sql(
+    "UPDATE event_streams SET position = $1, event_id = (SELECT id FROM events WHERE position = $1) WHERE organization_id = 'org_a'",
+    [position]
+  )
+}
+const position = async () => Number((await app.sql("SELECT position FROM event_streams WHERE organization_id = 'org_a'"))[0]?.["position"])
+
+test("a cursor at whose place the log has another event is gone, and oldestCursor reads all", async () => {
+  await record(3)
+  const before = await position()
+  const kept = await cursorNow()
+  await record(5)
+  const inside = (await read(`&after=${kept}&limit=2`)).json.resumeCursor
+  const atEnd = await cursorNow()
+  await restoreTo(before)
+  // Beyond the end of the restored log.
+  for (const cursor of [inside, atEnd]) expect((await read(`&after=${cursor}`)).json).toMatchObject({ status: 410, code: "cursor_gone" })
+  await record(7)
+  for (const cursor of [inside, atEnd]) {
+    const gone = await read(`&after=${cursor}`)
+    expect(gone.json).toMatchObject({ status: 410, code: "cursor_gone" })
+    expect((await app.get(`${FEED}/stream?after=${cursor}`, key)).status).toBe(410)
+    const again = await read(`&after=${gone.json.oldestCursor}`)
+    expect(again.json.data).toHaveLength(before + 7)
+  }
+  // A cursor from before the backup is still good, and misses nothing.
+  expect((await read(`&after=${kept}`)).json.data).toHaveLength(7)
+})
+
+test("a cursor at the end of an idle log and the one before every event stay valid", async () => {
+  const end = await cursorNow()
+  expect((await read(`&after=${end}`)).json).toMatchObject({ data: [] })
+  // Retention removed every event; the stream keeps the id at its end.
+  await app.sql("DELETE FROM events")
+  expect((await read(`&after=${end}`)).status).toBe(200)
+  const oldest = (await read("")).json.resumeCursor
+  expect((await read(`&after=${oldest}`)).status).toBe(200)
+})
