@@ -115,7 +115,7 @@ describe("the history of balances", () => {
       for (const time of [undefined, new Date().toISOString()]) expect([time, await at(id, time)]).toEqual([time, [[ETH, amount, asOf]]])
     }
     const { json, status } = await app.records([record(id, "8", ahead(310_000))])
-    expect([status, json.errors[0].line, json.errors[0].field]).toEqual([400, 1, "body"])
+    expect([status, json.errors[0].line, json.errors[0].field]).toEqual([400, 1, "occurredAt"])
   })
 
   test("at cannot be in the future, and a history must name its asset", async () => {
