@@ -40,7 +40,10 @@ describe("custody load", () => {
       .map((record) => `${JSON.stringify(record)}\r\n`)
       .join("")
     const done = await cli(["load", "--no-events", "-"], app.env, input)
-    expect([done.code, JSON.parse(done.stdout)]).toEqual([0, { received: 3, changed: 3, unchanged: 0, stale: 0, staleLines: [], events: 0 }])
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([
+      0,
+      { received: 3, changed: 3, unchanged: 0, stale: 0, staleLines: [], events: 0 }
+    ])
     expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual([{ events }])
   })
 
@@ -61,9 +64,15 @@ describe("custody load", () => {
     // The corrected file continues where the load stopped; loading it from the start is harmless as well, if it names nothing twice.
     const corrected = write("bad.ndjson", ["", ...many(10_000, 1_400)])
     const again = await cli(["load", corrected, "--from", "1002"], app.env)
-    expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 400, changed: 400, unchanged: 0, stale: 0, staleLines: [], events: 400 }])
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([
+      0,
+      { received: 400, changed: 400, unchanged: 0, stale: 0, staleLines: [], events: 400 }
+    ])
     const whole = await cli(["load", corrected], app.env)
-    expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, stale: 0, staleLines: [], events: 0 }])
+    expect([whole.code, JSON.parse(whole.stdout)]).toEqual([
+      0,
+      { received: 1_400, changed: 0, unchanged: 1_400, stale: 0, staleLines: [], events: 0 }
+    ])
   })
 
   test("ended by a signal, prints the last line that it applied", async () => {

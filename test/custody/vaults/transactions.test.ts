@@ -109,7 +109,8 @@ describe("List transactions", () => {
         to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "updatedAt"
       FROM transactions WHERE vault_id = 'vault_a'`)
     expect(rows.length).toBe(242)
-    for (const { id, json, ...columns } of rows) expect(json).toBe(JSON.stringify({ id: TypeID.fromUUID("tx", String(id)).toString(), ...columns }))
+    for (const { id, json, ...columns } of rows)
+      expect(json).toBe(JSON.stringify({ id: TypeID.fromUUID("tx", String(id)).toString(), ...columns }))
     // The other tests do not expect them.
     await app.sql("DELETE FROM transactions WHERE hash = ANY($1)", [[hash(500), hash(501)]])
   })
@@ -118,7 +119,8 @@ describe("List transactions", () => {
     const found = await list("", 500)
     expect(found.length).toBe(240)
     for (let at = 1; at < found.length; at++) {
-      if (found[at].timestamp === found[at - 1].timestamp && !(found[at].id < found[at - 1].id)) throw new Error(`row ${at} is out of order`)
+      if (found[at].timestamp === found[at - 1].timestamp && !(found[at].id < found[at - 1].id))
+        throw new Error(`row ${at} is out of order`)
     }
     for (const limit of [1, 7, 100]) expect(await list("", limit)).toEqual(found)
   })
