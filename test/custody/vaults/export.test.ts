@@ -7,7 +7,7 @@ import { csvCell } from "../../../src/values/csv.ts"
 import { useApp } from "../../support/app.ts"
 import { BIG, fillVault } from "../../support/bigVault.ts"
 import { until } from "../../support/receiver.ts"
-import { entity, hash, organization, smallest, transaction, user, vault } from "../../support/records.ts"
+import { entity, organization, smallest, transaction, user, vault } from "../../support/records.ts"
 
 const ROWS = 5_000
 const app = useApp(["api"], { EXPORT_MAX_ROWS: String(BIG) })
