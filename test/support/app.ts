@@ -228,11 +228,11 @@ export class App {
 
   /** Feeds records over the platform listener, a thousand per request; fails the test if one is rejected. */
   async feed(records: ReadonlyArray<Record>, headers: { readonly [name: string]: string } = {}) {
-    const total = { received: 0, changed: 0, unchanged: 0, events: 0 }
+    const total = { received: 0, changed: 0, unchanged: 0, stale: 0, events: 0 }
     for (let from = 0; from < records.length; from += 1_000) {
       const answer = await this.#patiently(() => this.records(records.slice(from, from + 1_000), headers))
       if (answer.status !== 200) throw new Error(`the feed was refused: ${answer.text}`)
-      for (const name of ["received", "changed", "unchanged", "events"] as const) total[name] += answer.json[name]
+      for (const name of ["received", "changed", "unchanged", "stale", "events"] as const) total[name] += answer.json[name]
     }
     return total
   }

@@ -154,7 +154,9 @@ const faultsOf = (error: ParseResult.ParseError, line: number): ReadonlyArray<Fa
             : describe(issue.message)
     if (!byField.has(field)) byField.set(field, { line, field, reason })
   }
-  return [...byField.values()]
+  // Of an object that may be null, a fault inside it says more than that it is not null.
+  const fields = [...byField.keys()]
+  return [...byField.values()].filter(({ field }) => !fields.some((other) => other.startsWith(`${field}.`)))
 }
 
 /** `Expected "a" | "b", actual "c"` and the like as the end of a sentence about the field. */

@@ -100,7 +100,7 @@ const fromFuture = (record: Record, now: number): Rejection | undefined => {
   return undefined
 }
 
-/** The object of a record. */
+/** The object of a record. One of a vault contains its id: such objects are deleted with the organization (organizationTables.ts). */
 const objectOf = (record: Record): string => {
   switch (record.type) {
     case "network":
@@ -108,7 +108,7 @@ const objectOf = (record: Record): string => {
     case "address":
       return `address ${keyOf.address(record)}`
     case "transaction":
-      return `transaction ${keyOf.transaction(record)}`
+      return `transaction ${record.vaultId}\n${keyOf.transaction(record)}`
     case "balance":
       return `balance ${keyOf.balance(record)}`
     default:

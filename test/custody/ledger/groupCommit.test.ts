@@ -59,7 +59,7 @@ describe("records posted concurrently", () => {
       return Promise.all([first, ...others])
     })
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 200, 200, 200])
-    expect(answers[0]?.json).toEqual({ received: 1, changed: 1, unchanged: 0, events: 1 })
+    expect(answers[0]?.json).toEqual({ received: 1, changed: 1, unchanged: 0, stale: 0, staleLines: [], events: 1 })
     expect(answers[2]?.json.errors).toEqual([expect.objectContaining({ line: 2, field: "amount" })])
     expect(answers[4]?.text).toBe(answers[3]?.text ?? "")
     const [row] = await app.sql(

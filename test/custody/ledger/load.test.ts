@@ -30,7 +30,7 @@ describe("custody load", () => {
       app.env
     )
     expect([done.code, done.stderr]).toEqual([0, ""])
-    expect(JSON.parse(done.stdout)).toEqual({ received: 2_501, changed: 2_501, unchanged: 0, events: 2_501 })
+    expect(JSON.parse(done.stdout)).toEqual({ received: 2_501, changed: 2_501, unchanged: 0, stale: 0, staleLines: [], events: 2_501 })
     expect(await stored(0, 2_500)).toBe(2_500)
   })
 
@@ -40,7 +40,10 @@ describe("custody load", () => {
       .map((record) => `${JSON.stringify(record)}\r\n`)
       .join("")
     const done = await cli(["load", "--no-events", "-"], app.env, input)
-    expect([done.code, JSON.parse(done.stdout)]).toEqual([0, { received: 3, changed: 3, unchanged: 0, events: 0 }])
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([
+      0,
+      { received: 3, changed: 3, unchanged: 0, stale: 0, staleLines: [], events: 0 }
+    ])
     expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual([{ events }])
   })
 
@@ -56,14 +59,20 @@ describe("custody load", () => {
       "line 1204: amount must be a decimal string: digits, at most 78 before and 78 after the point",
       "line 1211: is not JSON"
     ])
-    expect(JSON.parse(done.stdout)).toEqual({ received: 1_000, changed: 1_000, unchanged: 0, events: 1_000 })
+    expect(JSON.parse(done.stdout)).toEqual({ received: 1_000, changed: 1_000, unchanged: 0, stale: 0, staleLines: [], events: 1_000 })
     expect(await stored(10_000, 1_400)).toBe(1_000)
     // The corrected file continues where the load stopped; loading it from the start is harmless as well, if it names nothing twice.
     const corrected = write("bad.ndjson", ["", ...many(10_000, 1_400)])
     const again = await cli(["load", corrected, "--from", "1002"], app.env)
-    expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 400, changed: 400, unchanged: 0, events: 400 }])
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([
+      0,
+      { received: 400, changed: 400, unchanged: 0, stale: 0, staleLines: [], events: 400 }
+    ])
     const whole = await cli(["load", corrected], app.env)
-    expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, events: 0 }])
+    expect([whole.code, JSON.parse(whole.stdout)]).toEqual([
+      0,
+      { received: 1_400, changed: 0, unchanged: 1_400, stale: 0, staleLines: [], events: 0 }
+    ])
   })
 
   test("ended by a signal, prints the last line that it applied", async () => {

@@ -60,7 +60,7 @@ describe("access to the record feed", () => {
 describe("formats of the record feed", () => {
   test("NDJSON and a JSON array are equivalent", async () => {
     const records = [transaction("vault_a", 1), transaction("vault_a", 2)]
-    const counts = { received: 2, changed: 2, unchanged: 0, events: 2 }
+    const counts = { received: 2, changed: 2, unchanged: 0, stale: 0, staleLines: [], events: 2 }
     expect((await app.records(lines(records))).json).toEqual(counts)
     expect((await app.records(JSON.stringify(records), { "content-type": "application/json; charset=utf-8" })).json).toEqual({
       ...counts,
@@ -71,7 +71,7 @@ describe("formats of the record feed", () => {
     // Blank lines, Windows line ends and a missing final newline are not records.
     const text = `\n${JSON.stringify(transaction("vault_a", 3))}\r\n\r\n   \n${JSON.stringify(transaction("vault_a", 4))}`
     expect((await app.records(text)).json).toEqual(counts)
-    expect((await app.records("")).json).toEqual({ received: 0, changed: 0, unchanged: 0, events: 0 })
+    expect((await app.records("")).json).toEqual({ received: 0, changed: 0, unchanged: 0, stale: 0, staleLines: [], events: 0 })
     expect((await app.records("[]", { "content-type": "application/json" })).json.received).toBe(0)
   })
 
@@ -252,7 +252,7 @@ describe("all or nothing, with a reason", () => {
         await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
         answer = await circle()
       }
-      expect(answer).toEqual({ received: 2, changed: 2, unchanged: 0, events: 2 })
+      expect(answer).toEqual({ received: 2, changed: 2, unchanged: 0, stale: 0, staleLines: [], events: 2 })
     } finally {
       await other.end()
     }
@@ -317,7 +317,7 @@ describe("the same record fed many times at once", () => {
     const send = (id: string, records = batch, more = {}) => app.records(records, { "idempotency-key": id, ...more })
     const count = async () => (await app.sql("SELECT count(*)::int AS events FROM events"))[0]?.["events"]
     const first = await send("batch-42")
-    expect([first.status, first.json]).toEqual([200, { received: 6, changed: 6, unchanged: 0, events: 6 }])
+    expect([first.status, first.json]).toEqual([200, { received: 6, changed: 6, unchanged: 0, stale: 0, staleLines: [], events: 6 }])
     const [before, events] = [await everything(), await count()]
     const again = await Promise.all(Array.from({ length: 5 }, () => send("batch-42")))
     for (const answer of again) expect(["200", "409 idempotency_in_progress"]).toContain([answer.status, answer.json.code].join(" ").trim())

@@ -98,14 +98,24 @@ describe("the history of balances", () => {
     expect(only).toEqual({ asset: ETH, amount: "3", asOf, recordedAt: asOf })
   })
 
-  test("a record with a future time is the present one until a later one comes", async () => {
+  test("a record from up to 5 minutes ahead counts as now, and a later one replaces it", async () => {
     const id = await fresh(),
-      ahead = new Date(Date.now() + 3_600_000).toISOString()
-    await app.feed([record(id, "9", ahead)])
-    expect(await app.feed([record(id, "4")])).toMatchObject({ changed: 1, events: 0 })
-    expect(await app.feed([record(id, "4")])).toMatchObject({ unchanged: 1 })
-    expect(await at(id)).toEqual([[ETH, "9", ahead]])
-    expect((await at(id, new Date().toISOString()))[0]?.[1]).toBe("4")
+      ahead = (millis: number) => new Date(Date.now() + millis).toISOString()
+    for (const [amount, occurredAt] of [
+      ["9", ahead(2_000)],
+      ["4", undefined],
+      ["5", ahead(200_000)],
+      ["6", ahead(2_000)],
+      ["7", undefined]
+    ] as const) {
+      const before = new Date().toISOString()
+      expect(await app.feed([record(id, amount, occurredAt)])).toMatchObject({ changed: 1, events: 1 })
+      const [[, , asOf = ""] = []] = await at(id)
+      expect([asOf >= before, asOf <= new Date().toISOString()]).toEqual([true, true])
+      for (const time of [undefined, new Date().toISOString()]) expect([time, await at(id, time)]).toEqual([time, [[ETH, amount, asOf]]])
+    }
+    const { json, status } = await app.records([record(id, "8", ahead(310_000))])
+    expect([status, json.errors[0].line, json.errors[0].field]).toEqual([400, 1, "occurredAt"])
   })
 
   test("at cannot be in the future, and a history must name its asset", async () => {
@@ -162,6 +172,7 @@ describe("the history of balances", () => {
               received: batch.length,
               changed,
               unchanged: batch.length - changed,
+              stale: 0,
               events
             })
           }

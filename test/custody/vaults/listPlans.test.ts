@@ -26,8 +26,8 @@ const seed = async () => {
      FROM generate_series(1, 10000) n, LATERAL (SELECT CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`
   )
   await app.insert(
-    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT 'vault_a', net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
+    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT gen_random_uuid(), 'vault_a', net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
        net || '/native', 1, 'a', 'b', timestamptz '${HALF_TIME}' + (CASE WHEN half = 0 THEN -1 ELSE 1 END) * n * interval '1 second',
        format('{"n":%s}', n)
      FROM generate_series(1, ${MANY}) n, LATERAL (SELECT n % 2 AS half, CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`

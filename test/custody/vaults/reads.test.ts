@@ -89,6 +89,7 @@ describe("Custody reads", () => {
   test("one vault is the bare object, with exactly the fields of the specification", async () => {
     expect((await get("/v1/vaults/vault_old")).json).toEqual({
       id: "vault_old",
+      entityId: "entity_a",
       label: "Old",
       networks: ["ethereum", "bitcoin"],
       createdAt: "2023-01-01T00:00:00.000Z"
@@ -99,7 +100,7 @@ describe("Custody reads", () => {
   test("vaults are listed newest first, and those of one instant by descending id", async () => {
     const vaults = await rows("/v1/vaults")
     expect(vaults.map(({ id }: { id: string }) => id)).toEqual(["vault_new", "vault_c", "vault_b", "vault_old"])
-    for (const one of vaults) expect(Object.keys(one)).toEqual(["id", "label", "networks", "createdAt"])
+    for (const one of vaults) expect(Object.keys(one)).toEqual(["id", "entityId", "label", "networks", "createdAt"])
   })
 
   test("Balance: exactly the fields; the native asset first within a network", async () => {
@@ -115,8 +116,13 @@ describe("Custody reads", () => {
   })
 
   test("Transaction: exactly the fields, most recent first, in canonical spelling", async () => {
-    expect(await rows("/v1/vaults/vault_old/transactions")).toEqual([
+    const generated = { id: expect.stringMatching(/^tx_[0-7][0-9a-hjkmnp-tv-z]{25}$/), updatedAt: expect.stringMatching(/^20.*\.\d{3}Z$/) }
+    const absent = { fee: null, blockNumber: null, blockHash: null, memo: null, externalId: null }
+    const found = await rows("/v1/vaults/vault_old/transactions")
+    expect(found).toEqual([
       {
+        ...generated,
+        ...absent,
         hash: hash(2),
         network: "ethereum",
         status: "pending",
@@ -128,6 +134,8 @@ describe("Custody reads", () => {
         timestamp: "2024-03-01T10:00:00.501Z"
       },
       {
+        ...generated,
+        ...absent,
         hash: `0x${"ab".repeat(32)}`,
         network: "ethereum",
         status: "confirmed",
@@ -139,6 +147,9 @@ describe("Custody reads", () => {
         timestamp: "2024-03-01T10:00:00.500Z"
       }
     ])
+    expect(Object.keys(found[0]).join()).toBe(
+      "id,hash,network,status,direction,asset,amount,from,to,timestamp,fee,blockNumber,blockHash,memo,externalId,updatedAt"
+    )
   })
 
   test("Deposit address: exactly the fields, newest first", async () => {

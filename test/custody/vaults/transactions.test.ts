@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
+import { TypeID } from "typeid-js"
 import { useApi } from "../../support/api.ts"
 import type { Record } from "../../support/app.ts"
 import { asset, hash, network, smallest, transaction } from "../../support/records.ts"
@@ -30,7 +31,16 @@ const all: ReadonlyArray<Record> = Array.from({ length: 240 }, (_, index) => {
 })
 
 /** The API's representation of a record. */
-const shown = ({ type: _type, vaultId: _vault, index: _index, ...rest }: Record): unknown => rest
+const shown = ({ type: _type, vaultId: _vault, index: _index, ...rest }: Record): unknown => ({
+  ...rest,
+  fee: null,
+  blockNumber: null,
+  blockHash: null,
+  memo: null,
+  externalId: null
+})
+/** A transaction without what the service gives it. */
+const fed = ({ id: _id, updatedAt: _updated, ...rest }: { readonly [field: string]: unknown }): unknown => rest
 const text = (value: unknown) => JSON.stringify(value, Object.keys(value as object).sort())
 const multiset = (rows: ReadonlyArray<unknown>) => rows.map(text).sort()
 
@@ -66,7 +76,7 @@ describe("List transactions", () => {
             (chosen.occurredAfter === undefined || String(one.timestamp) >= chosen.occurredAfter) &&
             (chosen.occurredBefore === undefined || String(one.timestamp) <= chosen.occurredBefore)
         )
-        expect(multiset(found)).toEqual(multiset(expected.map(shown)))
+        expect(multiset(found.map(fed))).toEqual(multiset(expected.map(shown)))
         const stamps = found.map(({ timestamp }) => timestamp)
         expect(stamps).toEqual([...stamps].sort().reverse())
       }),
@@ -80,25 +90,36 @@ describe("List transactions", () => {
       transaction("vault_a", 501, { amount: "123456789012345678901234567890.5" })
     ])
     await app.feed([
-      transaction("vault_a", 500, { status: "confirmed", amount: "1000000000000000000000", timestamp: "2020-01-01T00:00:07.250Z" })
+      transaction("vault_a", 500, {
+        status: "confirmed",
+        amount: "1000000000000000000000",
+        timestamp: "2020-01-01T00:00:07.250Z",
+        fee: { asset: "ethereum/native", amount: "0.000021" },
+        blockNumber: "19505152",
+        blockHash: "0xb10c",
+        memo: "invoice „7“",
+        externalId: "wd-7"
+      })
     ])
     const rows = await app.sql(`
-      SELECT json, hash, network, status, direction, asset_id AS asset, trim_scale(amount)::text AS amount, from_address AS "from",
-        to_address AS "to", to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS timestamp
+      SELECT json, id, hash, network, status, direction, asset_id AS asset, trim_scale(amount)::text AS amount, from_address AS "from",
+        to_address AS "to", to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS timestamp,
+        CASE WHEN fee_asset_id IS NOT NULL THEN json_build_object('asset', fee_asset_id, 'amount', trim_scale(fee_amount)::text) END AS fee,
+        block_number AS "blockNumber", block_hash AS "blockHash", memo, external_id AS "externalId",
+        to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "updatedAt"
       FROM transactions WHERE vault_id = 'vault_a'`)
     expect(rows.length).toBe(242)
-    for (const { json, ...columns } of rows) expect(json).toBe(JSON.stringify(columns))
+    for (const { id, json, ...columns } of rows)
+      expect(json).toBe(JSON.stringify({ id: TypeID.fromUUID("tx", String(id)).toString(), ...columns }))
     // The other tests do not expect them.
     await app.sql("DELETE FROM transactions WHERE hash = ANY($1)", [[hash(500), hash(501)]])
   })
 
   test("rows of the same timestamp are listed by descending record id, in every page size", async () => {
-    const stored = await app.sql("SELECT id, json FROM transactions WHERE vault_id = 'vault_a'")
-    const order = new Map(stored.map(({ id, json }) => [`${json}`, Number(id)]))
     const found = await list("", 500)
-    const ids = found.map((row) => order.get(JSON.stringify(row)) ?? Number.NaN)
+    expect(found.length).toBe(240)
     for (let at = 1; at < found.length; at++) {
-      if (found[at].timestamp === found[at - 1].timestamp && !((ids[at] ?? 0) < (ids[at - 1] ?? 0)))
+      if (found[at].timestamp === found[at - 1].timestamp && !(found[at].id < found[at - 1].id))
         throw new Error(`row ${at} is out of order`)
     }
     for (const limit of [1, 7, 100]) expect(await list("", limit)).toEqual(found)
@@ -126,14 +147,15 @@ describe("List transactions", () => {
     expect(await list("?occurredAfter=2024-03-02T00:00:00Z&occurredBefore=2024-03-01T00:00:00Z")).toEqual([])
   })
 
-  test("there is no implicit time window: transactions of 1970 and of 9999 are both listed", async () => {
+  test("there is no implicit time window: transactions of year 1 and of now are listed", async () => {
+    const now = new Date().toISOString()
     await app.feed([
       transaction("vault_a", 900, { timestamp: "1970-01-01T00:00:00Z" }),
-      transaction("vault_a", 901, { timestamp: "9999-12-31T23:59:59.999Z" }),
+      transaction("vault_a", 901, { timestamp: now }),
       transaction("vault_a", 902, { timestamp: "0001-01-01T00:00:00Z" })
     ])
     const found = await list("", 100)
-    expect(found[0].timestamp).toBe("9999-12-31T23:59:59.999Z")
+    expect(found[0].timestamp).toBe(now)
     expect(found.at(-1).timestamp).toBe("0001-01-01T00:00:00.000Z")
     expect(found.at(-2).timestamp).toBe("1970-01-01T00:00:00.000Z")
   })
