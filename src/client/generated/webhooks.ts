@@ -1,6 +1,7 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
 import type { ReceivedEvent } from "../receivedEvent.ts"
+import type { TransactionFee, TransactionStatus } from "./custody.ts"
 
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */
@@ -33,6 +34,7 @@ export type EventKind =
   | "transaction.replaced"
   | "transaction.dropped"
   | "transaction.reorged"
+  | "transaction.updated"
   | "deposit_address.created"
   | "balance.updated"
   | "vault.created"
@@ -488,6 +490,26 @@ export interface AuditTarget {
   readonly type: string
   /** Id of the target; for an account, the id of its user */
   readonly id: string
+}
+
+export interface PreviousTransaction {
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+  readonly status?: TransactionStatus | undefined
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset?: string | undefined
+  readonly amount?: string | undefined
+  /** Source address */
+  readonly from?: string | undefined
+  /** Destination address */
+  readonly to?: string | undefined
+  /** When it settled; before that, when it was first seen */
+  readonly timestamp?: string | undefined
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee?: TransactionFee | null | undefined
+  readonly blockNumber?: string | null | undefined
+  readonly blockHash?: string | null | undefined
+  readonly memo?: string | null | undefined
+  readonly externalId?: string | null | undefined
 }
 
 /** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */

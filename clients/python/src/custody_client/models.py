@@ -51,6 +51,8 @@ ErrorCode: TypeAlias = Literal[
 class Vault(Model):
     id: str
     """Opaque, prefixed vault_"""
+    entity_id: str
+    """Operating unit (entity) that it belongs to"""
     label: str
     """Human-readable name"""
     networks: list[str]
@@ -101,7 +103,16 @@ Direction: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
+class TransactionFee(Model):
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
 class Transaction(Model):
+    id: str
+    """Opaque, prefixed tx_; the same for a network, hash, index, vault and direction"""
     hash: str
     """On-chain transaction hash"""
     network: str
@@ -120,6 +131,51 @@ class Transaction(Model):
     """Destination address"""
     timestamp: dt.datetime
     """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None
+    block_hash: str | None
+    memo: str | None
+    external_id: str | None
+    updated_at: dt.datetime
+    """When the service last changed it"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionState(Model):
+    status: TransactionStatus | str
+    """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
+    Values may be added.
+    """
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal
+    from_: str
+    """Source address"""
+    to: str
+    """Destination address"""
+    timestamp: dt.datetime
+    """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None
+    block_hash: str | None
+    memo: str | None
+    external_id: str | None
+    occurred_at: dt.datetime
+    """When the change happened on the custody platform"""
+    recorded_at: dt.datetime
+    """When the service recorded it"""
+    event_ids: list[str]
+    """Its events, which the event log keeps for 31 days"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionDetail(Transaction):
+    history: list[TransactionState]
+    """Its states, oldest first: the newest 1,000"""
+    history_truncated: bool
+    """Whether it had more states"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +274,7 @@ EventKind: TypeAlias = Literal[
     "transaction.replaced",
     "transaction.dropped",
     "transaction.reorged",
+    "transaction.updated",
     "deposit_address.created",
     "balance.updated",
     "vault.created",
@@ -715,10 +772,35 @@ class Pagination(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreviousTransaction(Model):
+    status: TransactionStatus | str | None = None
+    """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
+    Values may be added.
+    """
+    asset: str | None = None
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal | None = None
+    from_: str | None = None
+    """Source address"""
+    to: str | None = None
+    """Destination address"""
+    timestamp: dt.datetime | None = None
+    """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None = None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None = None
+    block_hash: str | None = None
+    memo: str | None = None
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TransactionData(Model):
     vault_id: str
     """The vault in which it occurred"""
     transaction: Transaction
+    previous: PreviousTransaction | None
+    """The fields that changed, with their values before; None for a new transaction"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -768,9 +850,20 @@ class TransactionDroppedEvent(Event, kind="transaction.dropped", version=1):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionReorgedEvent(Event, kind="transaction.reorged", version=1):
-    """A confirmed transaction is pending again after a re-organization of the chain"""
+    """A confirmed transaction is no longer confirmed, as after a re-organization of the chain; unless it is pending, the event of
+    its new status follows
+    """
 
     kind: Literal["transaction.reorged"]
+    vault_ids: list[str]
+    data: TransactionData
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionUpdatedEvent(Event, kind="transaction.updated", version=1):
+    """Another field of a transaction than its status changed"""
+
+    kind: Literal["transaction.updated"]
     vault_ids: list[str]
     data: TransactionData
 
