@@ -104,6 +104,9 @@ export const Transaction = Schema.Struct({
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type
 
+/** The names of a transaction's fields, in the documented order. */
+export const transactionFields = Object.keys(Transaction.fields) as ReadonlyArray<keyof Transaction>
+
 /** The fields of a transaction that a change replaced, with their values before it. C-9. */
 export const PreviousTransaction = Schema.partial(Schema.Struct(state)).annotations({
   identifier: "PreviousTransaction",
@@ -136,7 +139,7 @@ export const DepositAddress = Schema.Struct({
 export type DepositAddress = typeof DepositAddress.Type
 
 /** A transaction as JSON text, its keys, and those of its fee, in the documented order. The ledger stores it with the row. */
-export const transactionJson = (one: Transaction): string => JSON.stringify(one, Object.keys(Transaction.fields))
+export const transactionJson = (one: Transaction): string => JSON.stringify(one, [...transactionFields])
 
 /** A state of a transaction as JSON text, its keys in the documented order. */
 export const transactionStateJson = (one: TransactionState): string => JSON.stringify(one, Object.keys(TransactionState.fields))

@@ -75,9 +75,13 @@ export interface Transaction {
   readonly timestamp: string
   /** What the vault paid for it; amount does not contain it */
   readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
   readonly blockNumber: string | null
+  /** Hash of its block */
   readonly blockHash: string | null
+  /** Memo or destination tag */
   readonly memo: string | null
+  /** The custody platform's own id */
   readonly externalId: string | null
   /** When the service last changed it */
   readonly updatedAt: string
@@ -115,9 +119,13 @@ export interface TransactionDetail {
   readonly timestamp: string
   /** What the vault paid for it; amount does not contain it */
   readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
   readonly blockNumber: string | null
+  /** Hash of its block */
   readonly blockHash: string | null
+  /** Memo or destination tag */
   readonly memo: string | null
+  /** The custody platform's own id */
   readonly externalId: string | null
   /** When the service last changed it */
   readonly updatedAt: string
@@ -141,9 +149,13 @@ export interface TransactionState {
   readonly timestamp: string
   /** What the vault paid for it; amount does not contain it */
   readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
   readonly blockNumber: string | null
+  /** Hash of its block */
   readonly blockHash: string | null
+  /** Memo or destination tag */
   readonly memo: string | null
+  /** The custody platform's own id */
   readonly externalId: string | null
   /** When the change happened on the custody platform */
   readonly occurredAt: string

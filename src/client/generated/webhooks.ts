@@ -506,9 +506,13 @@ export interface PreviousTransaction {
   readonly timestamp?: string | undefined
   /** What the vault paid for it; amount does not contain it */
   readonly fee?: TransactionFee | null | undefined
+  /** Number of its block, in digits */
   readonly blockNumber?: string | null | undefined
+  /** Hash of its block */
   readonly blockHash?: string | null | undefined
+  /** Memo or destination tag */
   readonly memo?: string | null | undefined
+  /** The custody platform's own id */
   readonly externalId?: string | null | undefined
 }
 

@@ -1,8 +1,9 @@
 /** Applies transaction records to the state: what changes, what it replaces, and which events follow. Pure. C-9. Decision D-15. */
+import { Struct } from "effect"
 import type { Occurrence } from "../../events/log/Envelope.ts"
 import type { Kind } from "../../events/log/Kind.ts"
 import * as Amount from "../../values/Amount.ts"
-import { type Transaction as ApiTransaction, type PreviousTransaction, stateFields } from "../../values/Vault.ts"
+import { type Transaction as ApiTransaction, type PreviousTransaction, stateFields, transactionFields } from "../../values/Vault.ts"
 import { accountChanged, keyOf, type State, type Transaction, type Vault } from "./LedgerState.ts"
 import type { RecordOf } from "./Record.ts"
 
@@ -76,8 +77,5 @@ export const applyTransaction = (
   }))
 }
 
-/** A row as in API responses. */
-export const transactionOf = (row: Transaction): ApiTransaction => {
-  const { index: _, version: _v, vaultId: _i, occurredAt: _o, eventIds: _e, ...transaction } = row
-  return transaction
-}
+/** A row as in API responses, its keys in the documented order. */
+export const transactionOf = (row: Transaction): ApiTransaction => Struct.pick(row, ...transactionFields)

@@ -99,7 +99,7 @@ const oracle = (owner: User, key: Key, path: string): string => {
   }
   const [, id = "", list = ""] = /^\/v1\/vaults\/([^/]+)\/?(.*)$/.exec(path) ?? []
   if (!reads || !sees(id)) return "404 not_found"
-  const [, one] = /^transactions\/(.+)$/.exec(list) ?? []
+  const [, one] = /^transactions\/(tx_.+)$/.exec(list) ?? []
   if (one !== undefined && one !== transactionId(id, 1)) return "404 not_found"
   // Each vault has one row in each list, and the row identifies the vault.
   return `200 ${list === "" ? id : `${list.split("?", 1)[0]?.split("/")[0]} ${allVaults.indexOf(id) + 1}`}`

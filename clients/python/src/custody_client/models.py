@@ -134,9 +134,13 @@ class Transaction(Model):
     fee: TransactionFee | None
     """What the vault paid for it; amount does not contain it"""
     block_number: str | None
+    """Number of its block, in digits"""
     block_hash: str | None
+    """Hash of its block"""
     memo: str | None
+    """Memo or destination tag"""
     external_id: str | None
+    """The custody platform's own id"""
     updated_at: dt.datetime
     """When the service last changed it"""
 
@@ -159,9 +163,13 @@ class TransactionState(Model):
     fee: TransactionFee | None
     """What the vault paid for it; amount does not contain it"""
     block_number: str | None
+    """Number of its block, in digits"""
     block_hash: str | None
+    """Hash of its block"""
     memo: str | None
+    """Memo or destination tag"""
     external_id: str | None
+    """The custody platform's own id"""
     occurred_at: dt.datetime
     """When the change happened on the custody platform"""
     recorded_at: dt.datetime
@@ -789,9 +797,13 @@ class PreviousTransaction(Model):
     fee: TransactionFee | None = None
     """What the vault paid for it; amount does not contain it"""
     block_number: str | None = None
+    """Number of its block, in digits"""
     block_hash: str | None = None
+    """Hash of its block"""
     memo: str | None = None
+    """Memo or destination tag"""
     external_id: str | None = None
+    """The custody platform's own id"""
 
 
 @dataclass(frozen=True, kw_only=True)
