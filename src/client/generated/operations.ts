@@ -284,6 +284,8 @@ export interface ListAuditLogQuery {
     | "delivery.redelivered"
     | "delivery.retried"
     | "delivery.canceled"
+    | "user.created"
+    | "user.updated"
     | "api_key.created"
     | "api_key.updated"
     | "api_key.revoked"

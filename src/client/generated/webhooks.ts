@@ -455,7 +455,7 @@ export interface AuditEntry {
   /** When the action took place */
   readonly at: string
   readonly actor: AuditActor
-  /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting, organization.deleted. Values may be added. */
+  /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting, organization.deleted. Values may be added. */
   readonly action: string
   readonly target: AuditTarget
   /** Address of the client; null without a request */
@@ -477,16 +477,16 @@ export interface AuditEntry {
 }
 
 export interface AuditActor {
-  /** key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself */
-  readonly type: "key" | "session" | "operator" | "service"
-  /** The API key or the portal session; null for operator and service */
+  /** key: an API key; session: a person in the portal; operator: a command of the service; platform: the custody platform by its records; service: the service itself */
+  readonly type: "key" | "session" | "operator" | "platform" | "service"
+  /** The API key or the portal session; null for operator, platform and service */
   readonly id: string | null
   /** The user of the API key or session; null without one */
   readonly userId: string | null
 }
 
 export interface AuditTarget {
-  /** webhook, recovery, delivery, api_key, account or organization */
+  /** webhook, recovery, delivery, api_key, user, account or organization */
   readonly type: string
   /** Id of the target; for an account, the id of its user */
   readonly id: string

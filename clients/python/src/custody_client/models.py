@@ -714,10 +714,12 @@ class EventCheckpoint(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditActor(Model):
-    type: Literal["key", "session", "operator", "service"] | str
-    """key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself"""
+    type: Literal["key", "session", "operator", "platform", "service"] | str
+    """key: an API key; session: a person in the portal; operator: a command of the service; platform: the custody platform by its
+    records; service: the service itself
+    """
     id: str | None
-    """The API key or the portal session; None for operator and service"""
+    """The API key or the portal session; None for operator, platform and service"""
     user_id: str | None
     """The user of the API key or session; None without one"""
 
@@ -725,7 +727,7 @@ class AuditActor(Model):
 @dataclass(frozen=True, kw_only=True)
 class AuditTarget(Model):
     type: str
-    """webhook, recovery, delivery, api_key, account or organization"""
+    """webhook, recovery, delivery, api_key, user, account or organization"""
     id: str
     """Id of the target; for an account, the id of its user"""
 
@@ -748,9 +750,9 @@ class AuditEntry(Model):
     action: str
     """What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled,
     webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused,
-    recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created,
-    api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed,
-    account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
+    recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated,
+    api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in,
+    account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
     account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted,
     organization.exported, organization.deleting, organization.deleted. Values may be added.
     """
