@@ -16,13 +16,14 @@ try {
   client.on("error", () => {})
   await client.query("CREATE TABLE floor (LIKE transactions INCLUDING ALL)")
   await client.query("CREATE TABLE floor_events (LIKE events INCLUDING ALL)")
-  const columns = "vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json"
+  const columns = "id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json"
   const insert = async (batch: ReturnType<typeof transactions>) => {
     const values: Array<unknown> = []
     const rows = batch.map(({ line }) => {
       const { amount, asset, direction, from, hash, network, status, timestamp, to, vaultId } = JSON.parse(line)
-      const first = values.push(vaultId, network, hash, 0, direction, status, asset, amount, from, to, timestamp, line) - 11
-      return `(${Array.from({ length: 12 }, (_, at) => `$${first + at}`).join(",")})`
+      const first =
+        values.push(crypto.randomUUID(), vaultId, network, hash, 0, direction, status, asset, amount, from, to, timestamp, line) - 12
+      return `(${Array.from({ length: 13 }, (_, at) => `$${first + at}`).join(",")})`
     })
     await client.query(`INSERT INTO floor (${columns}) VALUES ${rows.join(",")}`, values)
   }

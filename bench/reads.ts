@@ -45,7 +45,7 @@ const measured = async () => {
   const { databaseUrl } = embedded()
   const floor = await start(
     "bench/support/readsFloor.ts",
-    [VAULT],
+    [],
     { ...env, DATABASE_URL: databaseUrl },
     (line): { port: number } | undefined => (line.startsWith("{") ? JSON.parse(line) : undefined)
   )

@@ -57,8 +57,8 @@ const seedVaults = async (client: pg.Client) => {
      SELECT vault_id, asset_id, amount, as_of, recorded_at FROM balances WHERE vault_id LIKE 'vault_many_%'`
   )
   await client.query(
-    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT id, 'ethereum', id, 0, 'inbound', 'confirmed', 'ethereum/native', 1.5, 'a', 'b', '${yesterday}', '{}' FROM vaults WHERE id LIKE 'vault_many_%'`
+    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT md5(id)::uuid, id, 'ethereum', id, 0, 'inbound', 'confirmed', 'ethereum/native', 1.5, 'a', 'b', '${yesterday}', '{}' FROM vaults WHERE id LIKE 'vault_many_%'`
   )
   await client.query("VACUUM ANALYZE vaults, balances, balance_history, transactions")
 }

@@ -1,7 +1,7 @@
 /**
  * The floor of reads: the least that a server must do for the same response. `Bun.serve` and `pg`, one look-up of the
  * key, one query for the page, `JSON.stringify`; no visibility, no limits, no errors, no cursor. Statements are
- * prepared, as in any fast program, and that of the page names the partition of the vault, whose id is the argument.
+ * prepared, as in any fast program.
  */
 import pg from "pg"
 import { hasKey } from "./floorKey.ts"
@@ -18,11 +18,6 @@ const pool = new pg.Pool({
   }
 })
 
-const partition = await pool.query(
-  "SELECT 'transactions_' || lpad(n::text, 2, '0') AS name FROM generate_series(0, 31) n WHERE satisfies_hash_partition('transactions'::regclass, 32, n, $1::text)",
-  [process.argv[2]]
-)
-
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -32,8 +27,10 @@ const server = Bun.serve({
     const limit = Number(url.searchParams.get("limit") ?? 100)
     const { rows } = await pool.query({
       name: "page",
-      text: `SELECT t.hash, t.network, t.status, t.direction, t.asset_id AS asset, t.amount, t.from_address AS "from", t.to_address AS "to", t.timestamp
-        FROM ${partition.rows[0]?.name} t WHERE t.vault_id = $1 ORDER BY t.timestamp DESC, t.id DESC LIMIT $2`,
+      text: `SELECT t.id, t.hash, t.network, t.status, t.direction, t.asset_id AS asset, t.amount, t.from_address AS "from", t.to_address AS "to",
+          t.timestamp, t.fee_amount AS fee, t.block_number AS "blockNumber", t.block_hash AS "blockHash", t.memo, t.external_id AS "externalId",
+          t.updated_at AS "updatedAt"
+        FROM transactions t WHERE t.vault_id = $1 ORDER BY t.timestamp DESC, t.id DESC LIMIT $2`,
       values: [url.pathname.split("/")[3], limit]
     })
     return new Response(JSON.stringify({ data: rows, pagination: { limit, nextCursor: null } }), {

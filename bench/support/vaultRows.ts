@@ -69,12 +69,13 @@ export const seedTransactions = async (
   for (let start = from; start < to; start += 500_000) {
     await client.query(
       `
-      INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-      SELECT '${VAULT}', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
-        '{"hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s"}',
-        hash, amount, source, target, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+      SELECT id, '${VAULT}', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
+        '{"id":"tx_0%s","hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s",'
+        '"fee":null,"blockNumber":null,"blockHash":null,"memo":null,"externalId":null,"updatedAt":"2026-01-01T00:00:00.000Z"}',
+        left(replace(id::text, '-', ''), 25), hash, amount, source, target, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
       FROM (
-        SELECT '0x' || md5(n::text) || md5('b' || n) AS hash, (n % 1000 + 1)::numeric / 1000 AS amount,
+        SELECT md5('id' || n)::uuid AS id, '0x' || md5(n::text) || md5('b' || n) AS hash, (n % 1000 + 1)::numeric / 1000 AS amount,
           '0x' || substr(md5('f' || n % 5000) || md5('g' || n % 5000), 1, 40) AS source,
           '0x' || substr(md5('t' || n % 300) || md5('u' || n % 300), 1, 40) AS target,
           $3::timestamptz + (n / 20) * $4::float8 * interval '1 second' AS at

@@ -9,6 +9,10 @@ import { Timestamp, timestamp } from "./Timestamp.ts"
 const described = (description: string, ...examples: ReadonlyArray<string>) =>
   Schema.String.annotations(examples.length === 0 ? { description } : { description, examples: [examples[0] ?? "", ...examples.slice(1)] })
 
+/** Text or null: the custody platform may not have sent it. */
+const nullable = (description: string, example: string) =>
+  Schema.NullOr(Schema.String.annotations({ examples: [example] })).annotations({ description })
+
 const networkName = described("Friendly network name", "ethereum")
 const assetId = described(
   "Asset identifier: {network}/{tokenType}[:{address}]",
@@ -70,10 +74,10 @@ const state = {
   to: described("Destination address", "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d"),
   timestamp: timestamp("When it settled; before that, when it was first seen"),
   fee: Schema.NullOr(Fee).annotations({ description: "What the vault paid for it; amount does not contain it" }),
-  blockNumber: Schema.NullOr(described("Number of its block, in digits", "19505152")),
-  blockHash: Schema.NullOr(described("Hash of its block", "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd")),
-  memo: Schema.NullOr(described("Memo or destination tag", "104721")),
-  externalId: Schema.NullOr(described("The custody platform's own id", "wd-20394"))
+  blockNumber: nullable("Number of its block, in digits", "19505152"),
+  blockHash: nullable("Hash of its block", "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd"),
+  memo: nullable("Memo or destination tag", "104721"),
+  externalId: nullable("The custody platform's own id", "wd-20394")
 }
 
 /** The names of {@link state}, in the documented order. */

@@ -6,7 +6,7 @@ import * as Secret from "../../src/access/credentials/keySecret.ts"
 import { patiently, useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"
-import { smallest } from "../support/records.ts"
+import { smallest, transaction, transactionId } from "../support/records.ts"
 
 const app = useApp()
 let key = ""
@@ -20,11 +20,19 @@ const collections = [
   "/v1/event-checkpoints?entityId=entity_a",
   "/v1/event-checkpoints/latest?entityId=entity_a"
 ]
-const ofVault = ["", "/balances", "/transactions", "/addresses", "/statements", "/balance-history?asset=ethereum/native"]
+const ofVault = [
+  "",
+  "/balances",
+  "/transactions",
+  `/transactions/${transactionId("vault_a", 1)}`,
+  "/addresses",
+  "/statements",
+  "/balance-history?asset=ethereum/native"
+]
 const paths = [...collections, ...ofVault.map((path) => `/v1/vaults/vault_a${path}`)]
 
 beforeAll(async () => {
-  await app.feed(smallest())
+  await app.feed([...smallest(), transaction("vault_a", 1)])
   key = (await app.key("user_a")).secret
 })
 
@@ -175,8 +183,8 @@ describe("absent, hidden and malformed ids", () => {
       "a".repeat(5_000)
     ]
     for (const id of ids) {
-      for (const path of ofVault) {
-        const answer = await rawGet(base(), `/v1/vaults/${id}${path}`, { key, lines: ["X-Request-Id: same-request-id"] })
+      for (const path of [...ofVault.map((path) => `/v1/vaults/${id}${path}`), `/v1/vaults/vault_a/transactions/${id}`]) {
+        const answer = await rawGet(base(), path, { key, lines: ["X-Request-Id: same-request-id"] })
         expect([id, path, rawCode(answer)]).toEqual([id, path, "not_found"])
         answers.add(JSON.stringify([{ ...answer.headers, date: "" }, answer.body]))
       }

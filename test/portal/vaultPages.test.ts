@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
-import { transaction } from "../support/records.ts"
+import { transaction, transactionId } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
@@ -44,6 +44,32 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await portal.expectAccessible("a vault of others")
     await portal.goto("/nowhere")
     await page.getByText("This page does not exist").waitFor()
+  })
+
+  test("a transaction shows its fee, block and memo, and what each change replaced", async () => {
+    const fields = { amount: "3", memo: "104721", timestamp: "2026-06-01T12:00:00.000Z" }
+    await app.feed([transaction("vault_a", 2_000, { ...fields, status: "pending" })])
+    await app.feed([
+      transaction("vault_a", 2_000, {
+        ...fields,
+        amount: "2.999",
+        blockNumber: "19505152",
+        fee: { asset: "ethereum/native", amount: "0.000000000000000021" }
+      })
+    ])
+    await portal.goto("/vaults/vault_a?show=transactions")
+    await page.locator("tbody tr").first().getByTitle("Details and history of this transaction").click()
+    await page.waitForURL(`**/vaults/vault_a/transactions/${transactionId("vault_a", 2_000)}`)
+    const facts = page.locator(".facts")
+    await facts.getByText("104721").waitFor()
+    expect(await facts.textContent()).toContain("0.000000000000000021 ETH")
+    const steps = page.getByRole("list", { name: "History" }).getByRole("listitem")
+    expect(await steps.count()).toBe(2)
+    expect(await steps.last().textContent()).toContain("Amount: 3 ETH → 2.999 ETH")
+    expect(await steps.last().textContent()).toContain("Block: none → 19505152")
+    await portal.expectAccessible("a transaction")
+    await steps.last().getByRole("link", { name: "View event" }).click()
+    await portal.heading("transaction.confirmed").waitFor()
   })
 
   test("everything can be reached and left by keyboard alone", async () => {

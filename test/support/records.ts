@@ -1,4 +1,5 @@
 /** Custody records as the platform feeds them, with everything that a test does not care about filled in. */
+import * as Id from "../../src/values/Id.ts"
 import type { Record } from "./app.ts"
 
 type Fields = { readonly [field: string]: unknown }
@@ -69,6 +70,9 @@ export const transaction = (vaultId: string, number: number, fields: Fields = {}
   timestamp: "2024-06-01T12:00:00.000Z",
   ...fields
 })
+
+/** The id of {@link transaction} with these arguments and no other fields. */
+export const transactionId = (vaultId: string, number: number): string => Id.ofKey("tx", "ethereum", hash(number), "0", vaultId, "inbound")
 
 export const address = (vaultId: string, text: string, fields: Fields = {}): Record => ({
   type: "address",

@@ -88,7 +88,8 @@ def serving(handle: Handle) -> Iterator[str]:
 
 def vault(id: str = "vault_a", **more: Any) -> dict[str, Any]:
     """A vault of the API."""
-    return {"id": id, "label": id, "networks": ["ethereum"], "createdAt": "2024-01-01T00:00:00.000Z", **more}
+    at = "2024-01-01T00:00:00.000Z"
+    return {"id": id, "entityId": "entity_a", "label": id, "networks": ["ethereum"], "createdAt": at, **more}
 
 
 def event(number: int, label: str = "label") -> dict[str, Any]:

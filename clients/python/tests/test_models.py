@@ -13,6 +13,7 @@ from custody_client.models import AuditEntry, RotatedSecret, Statement, Transact
 from .scripted import event, vault
 
 TRANSACTION = {
+    "id": "tx_1",
     "hash": "0xabc",
     "network": "ethereum",
     "status": "confirmed",
@@ -22,6 +23,12 @@ TRANSACTION = {
     "from": "0x1",
     "to": "0x2",
     "timestamp": "2025-03-24T22:01:59.123Z",
+    "fee": {"asset": "ethereum/native", "amount": "0.000000000000000001"},
+    "blockNumber": "19505152",
+    "blockHash": None,
+    "memo": None,
+    "externalId": "wd-1",
+    "updatedAt": "2025-03-24T22:02:00.000Z",
 }
 
 
@@ -31,6 +38,8 @@ class Results(unittest.TestCase):
         self.assertEqual(str(found.amount), TRANSACTION["amount"])
         self.assertEqual(found.timestamp, datetime(2025, 3, 24, 22, 1, 59, 123_000, timezone.utc))
         self.assertEqual(found.from_, "0x1")
+        assert found.fee is not None
+        self.assertEqual((found.fee.amount, found.block_number, found.memo), (Decimal("0.000000000000000001"), "19505152", None))
 
     def test_a_time_has_a_zone_and_loses_no_digits(self) -> None:
         for text, micros in (("2025-03-24T22:01:59Z", 0), ("2025-03-24T23:01:59.123456000+01:00", 123_456)):
@@ -41,8 +50,8 @@ class Results(unittest.TestCase):
                 decode(Transaction, {**TRANSACTION, "timestamp": text})
 
     def test_unknown_fields_and_values_are_kept(self) -> None:
-        found = decode(Transaction, {**TRANSACTION, "status": "frozen", "fee": {"amount": "1"}})
-        self.assertEqual((found.status, found.raw["fee"]), ("frozen", {"amount": "1"}))
+        found = decode(Transaction, {**TRANSACTION, "status": "frozen", "nonce": {"number": 1}})
+        self.assertEqual((found.status, found.raw["nonce"]), ("frozen", {"number": 1}))
         self.assertEqual(found, dataclasses.replace(found, raw={}))
 
     def test_a_field_that_is_missing_or_of_another_type_is_named(self) -> None:
@@ -60,6 +69,14 @@ class Results(unittest.TestCase):
         found = decode(WebhookEvent, event(1))
         assert isinstance(found.payload, models.VaultUpdatedEvent)
         self.assertEqual((found.payload.data.vault.label, found.dispatched_at), ("label", None))
+
+    def test_a_correction_has_the_previous_values_of_the_fields_that_changed(self) -> None:
+        common = {"id": "evt_1", "schemaVersion": 1, "date": "2026-01-01T00:00:00.000Z", "entityId": "entity_a", "vaultIds": ["vault_a"]}
+        data = {"vaultId": "vault_a", "transaction": TRANSACTION, "previous": {"amount": "1.5", "fee": None}}
+        found = decode(Event, {**common, "kind": "transaction.updated", "data": data})
+        assert isinstance(found, models.TransactionUpdatedEvent) and found.data.previous is not None
+        self.assertEqual((found.data.previous.amount, found.data.previous.fee), (Decimal("1.5"), None))
+        self.assertEqual(set(found.data.previous.raw), {"amount", "fee"})
 
     def test_days_maps_and_values_of_any_kind_are_decoded(self) -> None:
         line = {"asset": "a", "symbol": "A", "opening": "1", "inbound": "0", "outbound": "0", "other": "-0.5", "closing": "0.5"}

@@ -109,6 +109,8 @@ class Service(unittest.TestCase):
             self.assertEqual(custody.get_statement(VAULT, newest.date, revision=1), newest)
             self.assertEqual(self.code(lambda: custody.get_statement(VAULT, date(2001, 1, 1))), "not_found")
             self.assertEqual(len(custody.list_transactions(VAULT, limit=1, occurred_before=now).page().data), 1)
+            detail = custody.get_transaction(VAULT, next(iter(custody.list_transactions(VAULT, limit=1))).id)
+            self.assertEqual([(one.status, one.amount) for one in detail.history], [("confirmed", detail.amount)])
             with custody.export_transactions(VAULT, format="ndjson") as file:
                 self.assertIsInstance(file, Download)
                 self.assertEqual(len(b"".join(file).splitlines()), 250)

@@ -9,6 +9,8 @@ export interface Page<A> {
 export interface Vault {
   /** Opaque, prefixed vault_ */
   readonly id: string
+  /** Operating unit (entity) that it belongs to */
+  readonly entityId: string
   /** Human-readable name */
   readonly label: string
   /** Networks that the vault operates on */
@@ -53,6 +55,8 @@ export interface BalanceRecord {
 }
 
 export interface Transaction {
+  /** Opaque, prefixed tx_; the same for a network, hash, index, vault and direction */
+  readonly id: string
   /** On-chain transaction hash */
   readonly hash: string
   /** Network it settled on */
@@ -69,12 +73,97 @@ export interface Transaction {
   readonly to: string
   /** When it settled; before that, when it was first seen */
   readonly timestamp: string
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
+  readonly blockNumber: string | null
+  /** Hash of its block */
+  readonly blockHash: string | null
+  /** Memo or destination tag */
+  readonly memo: string | null
+  /** The custody platform's own id */
+  readonly externalId: string | null
+  /** When the service last changed it */
+  readonly updatedAt: string
 }
 
 /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
 export type TransactionStatus = "pending" | "confirmed" | "failed" | "replaced" | "dropped"
 
 export type Direction = "inbound" | "outbound"
+
+export interface TransactionFee {
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  readonly amount: string
+}
+
+export interface TransactionDetail {
+  /** Opaque, prefixed tx_; the same for a network, hash, index, vault and direction */
+  readonly id: string
+  /** On-chain transaction hash */
+  readonly hash: string
+  /** Network it settled on */
+  readonly network: string
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+  readonly status: TransactionStatus
+  readonly direction: Direction
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  readonly amount: string
+  /** Source address */
+  readonly from: string
+  /** Destination address */
+  readonly to: string
+  /** When it settled; before that, when it was first seen */
+  readonly timestamp: string
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
+  readonly blockNumber: string | null
+  /** Hash of its block */
+  readonly blockHash: string | null
+  /** Memo or destination tag */
+  readonly memo: string | null
+  /** The custody platform's own id */
+  readonly externalId: string | null
+  /** When the service last changed it */
+  readonly updatedAt: string
+  /** Its states, oldest first: the newest 1,000 */
+  readonly history: ReadonlyArray<TransactionState>
+  /** Whether it had more states */
+  readonly historyTruncated: boolean
+}
+
+export interface TransactionState {
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+  readonly status: TransactionStatus
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  readonly amount: string
+  /** Source address */
+  readonly from: string
+  /** Destination address */
+  readonly to: string
+  /** When it settled; before that, when it was first seen */
+  readonly timestamp: string
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
+  readonly blockNumber: string | null
+  /** Hash of its block */
+  readonly blockHash: string | null
+  /** Memo or destination tag */
+  readonly memo: string | null
+  /** The custody platform's own id */
+  readonly externalId: string | null
+  /** When the change happened on the custody platform */
+  readonly occurredAt: string
+  /** When the service recorded it */
+  readonly recordedAt: string
+  /** Its events, which the event log keeps for 31 days */
+  readonly eventIds: ReadonlyArray<string>
+}
 
 export interface DepositAddress {
   /** On-chain deposit address */

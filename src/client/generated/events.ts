@@ -1,6 +1,7 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
 import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
+import type { PreviousTransaction } from "./webhooks.ts"
 
 /** What the event of each kind carries in its `data`. */
 export interface EventData {
@@ -9,36 +10,56 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
   /** A transaction settled */
   readonly "transaction.confirmed": {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
   /** A transaction is in a block but reverted */
   readonly "transaction.failed": {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
   /** A pending transaction was replaced by another */
   readonly "transaction.replaced": {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
   /** A pending transaction will not settle */
   readonly "transaction.dropped": {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
-  /** A confirmed transaction is pending again after a re-organization of the chain */
+  /** A confirmed transaction is no longer confirmed, as after a re-organization of the chain; unless it is pending, the event of its new status follows */
   readonly "transaction.reorged": {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
+  }
+  /** Another field of a transaction than its status changed */
+  readonly "transaction.updated": {
+    /** The vault in which it occurred */
+    readonly vaultId: string
+    readonly transaction: Transaction
+    /** The fields that changed, with their values before; null for a new transaction */
+    readonly previous: PreviousTransaction | null
   }
   /** A vault has a new deposit address */
   readonly "deposit_address.created": {
@@ -98,6 +119,7 @@ export type VaultEventKind =
   | "transaction.replaced"
   | "transaction.dropped"
   | "transaction.reorged"
+  | "transaction.updated"
   | "deposit_address.created"
   | "balance.updated"
   | "vault.created"

@@ -1,6 +1,7 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
 import type { ReceivedEvent } from "../receivedEvent.ts"
+import type { TransactionFee, TransactionStatus } from "./custody.ts"
 
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */
@@ -33,6 +34,7 @@ export type EventKind =
   | "transaction.replaced"
   | "transaction.dropped"
   | "transaction.reorged"
+  | "transaction.updated"
   | "deposit_address.created"
   | "balance.updated"
   | "vault.created"
@@ -453,7 +455,7 @@ export interface AuditEntry {
   /** When the action took place */
   readonly at: string
   readonly actor: AuditActor
-  /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting, organization.deleted. Values may be added. */
+  /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting, organization.deleted. Values may be added. */
   readonly action: string
   readonly target: AuditTarget
   /** Address of the client; null without a request */
@@ -475,19 +477,43 @@ export interface AuditEntry {
 }
 
 export interface AuditActor {
-  /** key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself */
-  readonly type: "key" | "session" | "operator" | "service"
-  /** The API key or the portal session; null for operator and service */
+  /** key: an API key; session: a person in the portal; operator: a command of the service; platform: the custody platform by its records; service: the service itself */
+  readonly type: "key" | "session" | "operator" | "platform" | "service"
+  /** The API key or the portal session; null for operator, platform and service */
   readonly id: string | null
   /** The user of the API key or session; null without one */
   readonly userId: string | null
 }
 
 export interface AuditTarget {
-  /** webhook, recovery, delivery, api_key, account or organization */
+  /** webhook, recovery, delivery, api_key, user, account or organization */
   readonly type: string
   /** Id of the target; for an account, the id of its user */
   readonly id: string
+}
+
+export interface PreviousTransaction {
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+  readonly status?: TransactionStatus | undefined
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset?: string | undefined
+  readonly amount?: string | undefined
+  /** Source address */
+  readonly from?: string | undefined
+  /** Destination address */
+  readonly to?: string | undefined
+  /** When it settled; before that, when it was first seen */
+  readonly timestamp?: string | undefined
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee?: TransactionFee | null | undefined
+  /** Number of its block, in digits */
+  readonly blockNumber?: string | null | undefined
+  /** Hash of its block */
+  readonly blockHash?: string | null | undefined
+  /** Memo or destination tag */
+  readonly memo?: string | null | undefined
+  /** The custody platform's own id */
+  readonly externalId?: string | null | undefined
 }
 
 /** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */

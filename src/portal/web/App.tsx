@@ -25,6 +25,7 @@ const files = {
   Keys: () => import("./pages/Keys.tsx"),
   Search: () => import("./pages/Search.tsx"),
   Statement: () => import("./pages/Statement.tsx"),
+  Transaction: () => import("./pages/Transaction.tsx"),
   Vault: () => import("./pages/Vault.tsx"),
   Vaults: () => import("./pages/Vaults.tsx"),
   Webhook: () => import("./pages/Webhook.tsx"),
@@ -44,6 +45,7 @@ const NewKeyPage = lazy(() => files.KeyForm().then(({ NewKeyPage }) => ({ defaul
 const EditKeyPage = lazy(() => files.KeyForm().then(({ EditKeyPage }) => ({ default: EditKeyPage })))
 const SearchPage = lazy(() => files.Search().then(({ SearchPage }) => ({ default: SearchPage })))
 const StatementPage = lazy(() => files.Statement().then(({ StatementPage }) => ({ default: StatementPage })))
+const TransactionPage = lazy(() => files.Transaction().then(({ TransactionPage }) => ({ default: TransactionPage })))
 const VaultPage = lazy(() => files.Vault().then(({ VaultPage }) => ({ default: VaultPage })))
 const VaultsPage = lazy(() => files.Vaults().then(({ VaultsPage }) => ({ default: VaultsPage })))
 const WebhookPage = lazy(() => files.Webhook().then(({ WebhookPage }) => ({ default: WebhookPage })))
@@ -69,6 +71,7 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="vaults/:id" element={<VaultPage />} />
             <Route path="vaults/:id/balance-history" element={<BalanceHistoryPage />} />
             <Route path="vaults/:id/statements/:date" element={<StatementPage />} />
+            <Route path="vaults/:id/transactions/:transactionId" element={<TransactionPage />} />
             <Route path="events" element={<EventsPage />} />
             <Route path="checkpoints" element={<CheckpointsPage />} />
             <Route path="events/:id" element={<EventPage />} />

@@ -23,6 +23,7 @@ import type {
   SigningKeySet,
   Statement,
   Transaction,
+  TransactionDetail,
   UpdateWebhook,
   Vault,
   Webhook,
@@ -39,6 +40,7 @@ export interface ApiRoutes {
   "GET /v1/vaults/{vaultId}/balances": { answer: Page<Balance> }
   "GET /v1/vaults/{vaultId}/balance-history": { answer: Page<BalanceRecord> }
   "GET /v1/vaults/{vaultId}/transactions": { answer: Page<Transaction> }
+  "GET /v1/vaults/{vaultId}/transactions/{transactionId}": { answer: TransactionDetail }
   "GET /v1/vaults/{vaultId}/addresses": { answer: Page<DepositAddress> }
   "GET /v1/vaults/{vaultId}/statements": { answer: Page<Statement> }
   "GET /v1/vaults/{vaultId}/statements/{date}": { answer: Statement }

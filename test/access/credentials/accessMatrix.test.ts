@@ -8,7 +8,7 @@ import fc from "fast-check"
 import { ApiKeys } from "../../../src/access/keys/ApiKeys.ts"
 import { useApi } from "../../support/api.ts"
 import { cli } from "../../support/app.ts"
-import { address, asset, balance, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
+import { address, asset, balance, entity, network, organization, transaction, transactionId, user, vault } from "../../support/records.ts"
 
 const app = useApi({ STATEMENT_DELAY: "0s" })
 
@@ -57,6 +57,7 @@ const ofVault = [
   "/balances",
   `/balances?at=${DAY}T23:59:59.999Z`,
   "/transactions",
+  ...allVaults.map((id) => `/transactions/${transactionId(id, 1)}`),
   "/addresses",
   "/balance-history?asset=ethereum%2Fnative",
   "/statements?limit=1",
@@ -98,6 +99,8 @@ const oracle = (owner: User, key: Key, path: string): string => {
   }
   const [, id = "", list = ""] = /^\/v1\/vaults\/([^/]+)\/?(.*)$/.exec(path) ?? []
   if (!reads || !sees(id)) return "404 not_found"
+  const [, one] = /^transactions\/(tx_.+)$/.exec(list) ?? []
+  if (one !== undefined && one !== transactionId(id, 1)) return "404 not_found"
   // Each vault has one row in each list, and the row identifies the vault.
   return `200 ${list === "" ? id : `${list.split("?", 1)[0]?.split("/")[0]} ${allVaults.indexOf(id) + 1}`}`
 }
@@ -116,6 +119,7 @@ const words = async (secret: string, path: string): Promise<string> => {
   const closing = (statement: { readonly assets: ReadonlyArray<{ readonly closing: string }> }) =>
     statement.assets.map((line) => line.closing)
   if (path.includes("/statements")) return `200 statements ${json.data === undefined ? closing(json) : json.data.map(closing)}`
+  if (path.includes("/transactions/")) return `200 transactions ${json.amount}`
   if (json.data === undefined) return `200 ${json.id}`
   const list = path.split("?", 1)[0]?.split("/").at(-1)
   if (list === "balances" || list === "balance-history" || list === "transactions")
@@ -192,11 +196,11 @@ test("for any users, roles and keys, every path answers every key as the rules s
           expect({ owner, key, path, answer: await words(secret, path) }).toEqual({ owner, key, path, answer: oracle(owner, key, path) })
       }
     }),
-    // Each of them has at least 25 keys, and each key 75 paths.
+    // Each of them has at least 25 keys, and each key 117 paths.
     { numRuns: 6, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)
-  // Each kind of response occurred for several keys: a key without a scope gets three of its kind, and a visible vault nine.
+  // Each kind of response occurred for several keys: a key without a scope gets three of its kind, and a visible vault ten.
   for (const kind of [
     "list 200",
     "list 403 insufficient_scope",

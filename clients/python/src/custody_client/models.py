@@ -51,6 +51,8 @@ ErrorCode: TypeAlias = Literal[
 class Vault(Model):
     id: str
     """Opaque, prefixed vault_"""
+    entity_id: str
+    """Operating unit (entity) that it belongs to"""
     label: str
     """Human-readable name"""
     networks: list[str]
@@ -101,7 +103,16 @@ Direction: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
+class TransactionFee(Model):
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
 class Transaction(Model):
+    id: str
+    """Opaque, prefixed tx_; the same for a network, hash, index, vault and direction"""
     hash: str
     """On-chain transaction hash"""
     network: str
@@ -120,6 +131,59 @@ class Transaction(Model):
     """Destination address"""
     timestamp: dt.datetime
     """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None
+    """Number of its block, in digits"""
+    block_hash: str | None
+    """Hash of its block"""
+    memo: str | None
+    """Memo or destination tag"""
+    external_id: str | None
+    """The custody platform's own id"""
+    updated_at: dt.datetime
+    """When the service last changed it"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionState(Model):
+    status: TransactionStatus | str
+    """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
+    Values may be added.
+    """
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal
+    from_: str
+    """Source address"""
+    to: str
+    """Destination address"""
+    timestamp: dt.datetime
+    """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None
+    """Number of its block, in digits"""
+    block_hash: str | None
+    """Hash of its block"""
+    memo: str | None
+    """Memo or destination tag"""
+    external_id: str | None
+    """The custody platform's own id"""
+    occurred_at: dt.datetime
+    """When the change happened on the custody platform"""
+    recorded_at: dt.datetime
+    """When the service recorded it"""
+    event_ids: list[str]
+    """Its events, which the event log keeps for 31 days"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionDetail(Transaction):
+    history: list[TransactionState]
+    """Its states, oldest first: the newest 1,000"""
+    history_truncated: bool
+    """Whether it had more states"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +282,7 @@ EventKind: TypeAlias = Literal[
     "transaction.replaced",
     "transaction.dropped",
     "transaction.reorged",
+    "transaction.updated",
     "deposit_address.created",
     "balance.updated",
     "vault.created",
@@ -649,10 +714,12 @@ class EventCheckpoint(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditActor(Model):
-    type: Literal["key", "session", "operator", "service"] | str
-    """key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself"""
+    type: Literal["key", "session", "operator", "platform", "service"] | str
+    """key: an API key; session: a person in the portal; operator: a command of the service; platform: the custody platform by its
+    records; service: the service itself
+    """
     id: str | None
-    """The API key or the portal session; None for operator and service"""
+    """The API key or the portal session; None for operator, platform and service"""
     user_id: str | None
     """The user of the API key or session; None without one"""
 
@@ -660,7 +727,7 @@ class AuditActor(Model):
 @dataclass(frozen=True, kw_only=True)
 class AuditTarget(Model):
     type: str
-    """webhook, recovery, delivery, api_key, account or organization"""
+    """webhook, recovery, delivery, api_key, user, account or organization"""
     id: str
     """Id of the target; for an account, the id of its user"""
 
@@ -683,9 +750,9 @@ class AuditEntry(Model):
     action: str
     """What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled,
     webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused,
-    recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created,
-    api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed,
-    account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
+    recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated,
+    api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in,
+    account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
     account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted,
     organization.exported, organization.deleting, organization.deleted. Values may be added.
     """
@@ -715,10 +782,39 @@ class Pagination(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreviousTransaction(Model):
+    status: TransactionStatus | str | None = None
+    """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
+    Values may be added.
+    """
+    asset: str | None = None
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal | None = None
+    from_: str | None = None
+    """Source address"""
+    to: str | None = None
+    """Destination address"""
+    timestamp: dt.datetime | None = None
+    """When it settled; before that, when it was first seen"""
+    fee: TransactionFee | None = None
+    """What the vault paid for it; amount does not contain it"""
+    block_number: str | None = None
+    """Number of its block, in digits"""
+    block_hash: str | None = None
+    """Hash of its block"""
+    memo: str | None = None
+    """Memo or destination tag"""
+    external_id: str | None = None
+    """The custody platform's own id"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TransactionData(Model):
     vault_id: str
     """The vault in which it occurred"""
     transaction: Transaction
+    previous: PreviousTransaction | None
+    """The fields that changed, with their values before; None for a new transaction"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -768,9 +864,20 @@ class TransactionDroppedEvent(Event, kind="transaction.dropped", version=1):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionReorgedEvent(Event, kind="transaction.reorged", version=1):
-    """A confirmed transaction is pending again after a re-organization of the chain"""
+    """A confirmed transaction is no longer confirmed, as after a re-organization of the chain; unless it is pending, the event of
+    its new status follows
+    """
 
     kind: Literal["transaction.reorged"]
+    vault_ids: list[str]
+    data: TransactionData
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionUpdatedEvent(Event, kind="transaction.updated", version=1):
+    """Another field of a transaction than its status changed"""
+
+    kind: Literal["transaction.updated"]
     vault_ids: list[str]
     data: TransactionData
 

@@ -33,6 +33,7 @@ from .models import (
     SigningKeySet,
     Statement,
     Transaction,
+    TransactionDetail,
     TransactionStatus,
     Vault,
     Webhook,
@@ -221,6 +222,27 @@ class Operations(Caller):
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
             },
+            request_id=request_id,
+        )
+
+    def get_transaction(
+        self,
+        vault_id: str,
+        transaction_id: str,
+        *,
+        request_id: str | None = None,
+    ) -> TransactionDetail:
+        """Get a transaction. One transaction of the vault, and every state that it has had.
+
+        ``GET /v1/vaults/{vaultId}/transactions/{transactionId}``
+
+        Error codes beside those of every operation: ``not_found``.
+        """
+        return self._call(
+            TransactionDetail,
+            "GET",
+            "/v1/vaults/{}/transactions/{}",
+            (vault_id, transaction_id),
             request_id=request_id,
         )
 
@@ -1135,7 +1157,7 @@ class Operations(Caller):
         limit: int | None = None,
         cursor: str | None = None,
         actor: str | None = None,
-        action: Literal["webhook.created", "webhook.updated", "webhook.deleted", "webhook.secret_rotated", "webhook.pinged", "webhook.disabled", "webhook.held", "webhook.released", "webhook.deliveries_retried", "webhook.deliveries_canceled", "recovery.created", "recovery.paused", "recovery.resumed", "recovery.canceled", "delivery.redelivered", "delivery.retried", "delivery.canceled", "api_key.created", "api_key.updated", "api_key.revoked", "account.invited", "account.invitation_accepted", "account.signed_in", "account.sign_in_failed", "account.second_factor_added", "account.second_factor_failed", "account.locked", "account.password_changed", "account.backup_codes_renewed", "account.passkey_added", "account.passkey_removed", "account.sessions_ended", "master_key.reencrypted", "organization.exported", "organization.deleting", "organization.deleted"] | None = None,
+        action: Literal["webhook.created", "webhook.updated", "webhook.deleted", "webhook.secret_rotated", "webhook.pinged", "webhook.disabled", "webhook.held", "webhook.released", "webhook.deliveries_retried", "webhook.deliveries_canceled", "recovery.created", "recovery.paused", "recovery.resumed", "recovery.canceled", "delivery.redelivered", "delivery.retried", "delivery.canceled", "user.created", "user.updated", "api_key.created", "api_key.updated", "api_key.revoked", "account.invited", "account.invitation_accepted", "account.signed_in", "account.sign_in_failed", "account.second_factor_added", "account.second_factor_failed", "account.locked", "account.password_changed", "account.backup_codes_renewed", "account.passkey_added", "account.passkey_removed", "account.sessions_ended", "master_key.reencrypted", "organization.exported", "organization.deleting", "organization.deleted"] | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
         request_id: str | None = None,

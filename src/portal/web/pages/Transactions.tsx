@@ -25,10 +25,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
   const list = useList(
     `/v1/vaults/${vaultId}/transactions`,
     { direction, status, network, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
-    {
-      every: 10_000,
-      keyOf: ({ amount, asset, direction, from, hash, network, to }) => [network, hash, direction, asset, amount, from, to].join(" ")
-    }
+    { every: 10_000 }
   )
   const file = list.source.replace("/transactions?", "/transactions/export?")
   const symbolOf = useSymbols(list.rows?.map(({ asset }) => asset) ?? [])
@@ -99,8 +96,8 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
           { label: "Status", cell: ({ status }) => <State value={status} /> },
           {
             label: "Time",
-            cell: ({ hash, timestamp }) => (
-              <Link className="plainly" to={`/search?q=${encodeURIComponent(hash)}`} title="Events of this transaction">
+            cell: ({ id, timestamp }) => (
+              <Link className="plainly" to={`/vaults/${vaultId}/transactions/${id}`} title="Details and history of this transaction">
                 <Time at={timestamp} />
               </Link>
             )

@@ -91,7 +91,7 @@ export const EventSummary = ({ data, symbolOf, vault = true }: EventSummaryProps
 export const EventLinks = ({ data }: { readonly data: EventData }) => (
   <>
     {data.transaction === undefined || data.vaultId === undefined ? null : (
-      <Link to={`/vaults/${data.vaultId}?show=transactions&hash=${encodeURIComponent(data.transaction.hash)}`}>View transaction</Link>
+      <Link to={`/vaults/${data.vaultId}/transactions/${data.transaction.id}`}>View transaction</Link>
     )}
     {data.vaultId === undefined ? null : <Link to={`/vaults/${data.vaultId}`}>View vault</Link>}
     {data.webhookId === undefined ? null : <Link to={`/webhooks/${data.webhookId}`}>View webhook</Link>}
