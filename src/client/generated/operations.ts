@@ -465,7 +465,7 @@ export interface OperationErrors {
     | "idempotency_key_reused"
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
-  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "too_many_streams"
+  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "cursor_gone" | "too_many_streams"
   readonly listWebhookDeliveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listEventDeliveries: CommonErrorCode | "not_found"
   readonly redeliver:

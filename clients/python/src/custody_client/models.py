@@ -39,6 +39,7 @@ ErrorCode: TypeAlias = Literal[
     "idempotency_key_reused",
     "rotation_limit_reached",
     "cursor_expired",
+    "cursor_gone",
     "too_many_streams",
     "webhook_disabled",
     "recovery_running",

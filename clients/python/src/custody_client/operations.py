@@ -761,7 +761,7 @@ class Operations(Caller):
             wait: Seconds to wait for an event before the response is sent; default 0
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``, ``cursor_expired``,
-        ``too_many_streams``.
+        ``cursor_gone``, ``too_many_streams``.
         """
         return self._call(
             EventFeedPage,
