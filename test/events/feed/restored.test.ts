@@ -33,7 +33,7 @@ test("a cursor at whose place the log has another event is gone, and oldestCurso
   const before = await position()
   const kept = await cursorNow()
   await record(5)
-  const inside = (await read(`&after=${kept}&limit=2`)).json.resumeCursor
+  const inside = (await app.get(`${FEED}?limit=2&after=${kept}`, key)).json.resumeCursor
   const atEnd = await cursorNow()
   await restoreTo(before)
   // Beyond the end of the restored log.
