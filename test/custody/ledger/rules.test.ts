@@ -226,7 +226,7 @@ describe("the event that a change causes", () => {
     expect(Date.parse(dates.at(-1) ?? "")).toBeLessThan(Date.now() + 2_000)
   })
 
-  test("items of the same time are listed by descending id: addresses in the order of their records", async () => {
+  test("items of the same time are listed by descending record id", async () => {
     const at = new Date(Date.now() + 3_600_000).toISOString()
     const [first, second] = ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "0x00000000219ab540356cBB839Cbe05303d7705Fa"]
     await app.feed([

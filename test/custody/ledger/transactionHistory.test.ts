@@ -62,7 +62,7 @@ describe("one transaction", () => {
     expect([json.status, json.memo, json.historyTruncated]).toEqual(["failed", "reverted", false])
   })
 
-  test("is 404 under another vault, to who does not see its vault, and for other text", async () => {
+  test("is 404 under another vault, when its vault is hidden, and for garbage", async () => {
     await app.feed([transaction("vault_a", 2)])
     const id = await idOf(2)
     expect((await detail(id)).status).toBe(200)
