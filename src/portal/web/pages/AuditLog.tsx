@@ -6,7 +6,7 @@ import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 
-const actors = { key: "API key", session: "Portal", operator: "Operator", service: "The service" } as const
+const actors = { key: "API key", session: "Portal", operator: "Operator", platform: "Custody platform", service: "The service" } as const
 
 const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
 
