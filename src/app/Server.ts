@@ -67,7 +67,11 @@ const groups = Layer.mergeAll(custody.layer, events.layer, delivery.layer, acces
 )
 
 /** The OpenAPI document and its page, created at the first request: most processes never serve them and start faster. */
-const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documentation, ([path, answer]) => router.get(path, answer)))
+const documents = HttpApiBuilder.Router.use((router) =>
+  Effect.flatMap(Settings, (settings) =>
+    Effect.forEach(documentation, ([path, answer]) => router.get(path, Effect.provideService(answer, Settings, settings)))
+  )
+)
 
 /** The services of the API's and the portal's routes. */
 const layer = HttpApiBuilder.api(Api).pipe(

@@ -46,24 +46,43 @@ export type BalanceRecord = typeof BalanceRecord.Type
 /** Every status of a transaction. Decision D-15. */
 export const TransactionStatus = Schema.Literal("pending", "confirmed", "failed", "replaced", "dropped").annotations({
   identifier: "TransactionStatus",
+  title: "TransactionStatus",
   description:
-    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added."
+    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added.",
+  examples: ["confirmed"]
 })
 export type TransactionStatus = typeof TransactionStatus.Type
 
 /** Into or out of the vault. */
-export const Direction = Schema.Literal("inbound", "outbound").annotations({ identifier: "Direction" })
+export const Direction = Schema.Literal("inbound", "outbound").annotations({
+  identifier: "Direction",
+  title: "Direction",
+  description: "Into or out of the vault"
+})
+
+/** A transaction, for the OpenAPI document. */
+export const transactionExample = {
+  hash: "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d",
+  network: "ethereum",
+  status: "confirmed",
+  direction: "inbound",
+  asset: "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7",
+  amount: "2455041.424650514344217245",
+  from: "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5",
+  to: "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d",
+  timestamp: "2025-03-24T22:01:59.000Z"
+} as const
 
 /** A transfer of one asset into or out of a vault. */
 export const Transaction = Schema.Struct({
-  hash: described("On-chain transaction hash", "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d"),
-  network: described("Network it settled on", "ethereum"),
+  hash: described("On-chain transaction hash", transactionExample.hash),
+  network: described("Network it settled on", transactionExample.network),
   status: TransactionStatus,
   direction: Direction,
   asset: assetId,
   amount: Amount,
-  from: described("Source address", "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5"),
-  to: described("Destination address", "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d"),
+  from: described("Source address", transactionExample.from),
+  to: described("Destination address", transactionExample.to),
   timestamp: timestamp("When it settled; before that, when it was first seen")
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type

@@ -4,8 +4,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Struct } from "effect"
-import { type Code, codes, portalCodes } from "../../http/Problem.ts"
+import { apiCodes, type Code, codes } from "../../http/Problem.ts"
 import { bar, page } from "./page.ts"
 
 const FOLDER = path.resolve(import.meta.dir, "../../../docs")
@@ -86,9 +85,6 @@ export const guidePages: ReadonlyMap<string, string> = new Map(
   guides.map(([name, file, title]) => [name, framed(title, GUIDES, name, fs.readFileSync(path.join(FOLDER, file), "utf8"))])
 )
 
-/** The API's error codes, without those of the portal. */
-const apiCodes = Struct.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
-
 /** Every error of the API in a table. */
 export const errorList: string = framed(
   "Errors",
@@ -101,7 +97,7 @@ Every response that is not 2xx is \`application/problem+json\` (RFC 9457). Its \
 
 | Status | Code | Meaning |
 | --- | --- | --- |
-${apiCodes.map(([code, [status, title]]) => `| ${status} | [${code}](${ERRORS}/${code}) | ${title} |`).join("\n")}`
+${apiCodes.map((code) => `| ${codes[code][0]} | [${code}](${ERRORS}/${code}) | ${codes[code][1]} |`).join("\n")}`
 )
 
 /** Advice for an error by status, if its code has none. */
@@ -141,7 +137,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
 
 /** The pages of the error codes. */
 export const errorPages: ReadonlyMap<string, string> = new Map(
-  apiCodes.map(([code, [status, title]]) => {
+  apiCodes.map((code) => {
+    const [status, title] = codes[code]
     const text = advice[code] ?? byStatus[status] ?? ""
     return [code, framed(title, ERRORS, "", `# ${title}\n\n\`${code}\`, status ${status}\n\n${text}\n\n[All errors](${ERRORS})`)]
   })

@@ -8,6 +8,7 @@ import type {
   BalanceRecord,
   DepositAddress,
   Direction,
+  ExportFormat,
   Network,
   Statement,
   Transaction,
@@ -15,8 +16,8 @@ import type {
   Vault
 } from "./custody.ts"
 import type {
+  AuditAction,
   AuditEntry,
-  CreatedWebhook,
   CreateRecovery,
   CreateWebhook,
   Credential,
@@ -26,6 +27,7 @@ import type {
   EventDeliveries,
   EventFeedPage,
   EventKind,
+  FeedStart,
   PingResult,
   PreviewWebhook,
   Recovery,
@@ -37,7 +39,8 @@ import type {
   WebhookEventDetail,
   WebhookPreview,
   WebhookStatus,
-  WebhookWithHealth
+  WebhookWithHealth,
+  WebhookWithSecret
 } from "./webhooks.ts"
 
 /** Filters of {@link Operations.listVaults}. */
@@ -99,7 +102,7 @@ export interface ListTransactionsQuery {
 /** Filters of {@link Operations.exportTransactions}. */
 export interface ExportTransactionsQuery {
   /** `csv` (RFC 4180), or `ndjson`: one Transaction per line */
-  readonly format: "csv" | "ndjson"
+  readonly format: ExportFormat
   /** Only this status */
   readonly status?: TransactionStatus | undefined
   /** Only this direction */
@@ -195,7 +198,7 @@ export interface ReadEventFeedQuery {
   /** A `resumeCursor`: only events recorded after it; default: the whole log */
   readonly after?: string | undefined
   /** `now`: only events recorded from now on; not together with `after` */
-  readonly from?: "now" | undefined
+  readonly from?: FeedStart | undefined
   /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only events of this kind; may be given several times */
@@ -265,44 +268,7 @@ export interface ListAuditLogQuery {
   /** Only by this API key, session or user */
   readonly actor?: string | undefined
   /** Only this action */
-  readonly action?:
-    | "webhook.created"
-    | "webhook.updated"
-    | "webhook.deleted"
-    | "webhook.secret_rotated"
-    | "webhook.pinged"
-    | "webhook.disabled"
-    | "webhook.held"
-    | "webhook.released"
-    | "webhook.deliveries_retried"
-    | "webhook.deliveries_canceled"
-    | "recovery.created"
-    | "recovery.paused"
-    | "recovery.resumed"
-    | "recovery.canceled"
-    | "delivery.redelivered"
-    | "delivery.retried"
-    | "delivery.canceled"
-    | "api_key.created"
-    | "api_key.updated"
-    | "api_key.revoked"
-    | "account.invited"
-    | "account.invitation_accepted"
-    | "account.signed_in"
-    | "account.sign_in_failed"
-    | "account.second_factor_added"
-    | "account.second_factor_failed"
-    | "account.locked"
-    | "account.password_changed"
-    | "account.backup_codes_renewed"
-    | "account.passkey_added"
-    | "account.passkey_removed"
-    | "account.sessions_ended"
-    | "master_key.reencrypted"
-    | "organization.exported"
-    | "organization.deleting"
-    | "organization.deleted"
-    | undefined
+  readonly action?: AuditAction | undefined
   /** Only at or after this */
   readonly occurredAfter?: string | undefined
   /** Only at or before this */
@@ -336,7 +302,7 @@ export interface Operations {
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
   /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks. `POST /v1/webhooks` */
-  createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<CreatedWebhook>
+  createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<WebhookWithSecret>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>
   /** Preview a webhook. Shows what a webhook with these entities, kinds and vaults would have received in the last 31 days. Changes nothing. Requires the same access as creating the webhook. `POST /v1/webhooks/preview` */

@@ -69,7 +69,9 @@ export const CreateRecovery = Schema.Struct({
   until: Schema.optional(TimestampField.annotations({ description: "Events recorded up to this time; default: now" })),
   eventKinds: Schema.optional(list(KindName, 100, "kinds").annotations({ description: "Kinds that the webhook receives; default: all" })),
   vaultIds: Schema.optional(
-    list(Schema.String, 1_000, "vaults").annotations({ description: "Vaults that the webhook covers; default: all" })
+    list(Schema.String.annotations({ examples: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"] }), 1_000, "vaults").annotations({
+      description: "Vaults that the webhook covers; default: all"
+    })
   ),
   include: Schema.optionalWith(
     list(Inclusion, inclusions.length, "of FAILED, CANCELED and MISSED").annotations({
@@ -84,6 +86,7 @@ export const CreateRecovery = Schema.Struct({
         type: "integer",
         minimum: 1,
         maximum: MAX_RATE,
+        examples: [10],
         description: "Maximum number of deliveries created per second; default: as fast as the endpoint accepts them"
       }
     })

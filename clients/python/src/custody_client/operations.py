@@ -12,10 +12,10 @@ from ._model import UNSET, Unset, given
 from ._pages import Download, Pages
 from .models import (
     Asset,
+    AuditAction,
     AuditEntry,
     Balance,
     BalanceRecord,
-    CreatedWebhook,
     Credential,
     Delivery,
     DeliveryStatus,
@@ -25,6 +25,7 @@ from .models import (
     EventDeliveries,
     EventFeedPage,
     EventKind,
+    ExportFormat,
     Network,
     PingResult,
     Recovery,
@@ -41,6 +42,7 @@ from .models import (
     WebhookPreview,
     WebhookStatus,
     WebhookWithHealth,
+    WebhookWithSecret,
 )
 
 
@@ -228,7 +230,7 @@ class Operations(Caller):
         self,
         vault_id: str,
         *,
-        format: Literal["csv", "ndjson"],
+        format: ExportFormat,
         status: TransactionStatus | None = None,
         direction: Direction | None = None,
         asset: str | None = None,
@@ -435,7 +437,7 @@ class Operations(Caller):
         status: WebhookStatus | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
-    ) -> CreatedWebhook:
+    ) -> WebhookWithSecret:
         """Create a webhook. Returns the signing secret once. Accepts ``Idempotency-Key``. An entity can be covered by at most 20
         active or paused webhooks.
 
@@ -457,7 +459,7 @@ class Operations(Caller):
         ``unsupported_media_type``, ``url_not_deliverable``, ``idempotency_key_reused``.
         """
         return self._call(
-            CreatedWebhook,
+            WebhookWithSecret,
             "POST",
             "/v1/webhooks",
             body={
@@ -585,6 +587,7 @@ class Operations(Caller):
                 Requires the Developer role on each vault that it covers now
             status: ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED:
                 no deliveries are created
+            description: Free text for people
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
         ``owner_required``, ``not_found``, ``webhook_limit_reached``, ``payload_too_large``, ``unsupported_media_type``,
@@ -1135,7 +1138,7 @@ class Operations(Caller):
         limit: int | None = None,
         cursor: str | None = None,
         actor: str | None = None,
-        action: Literal["webhook.created", "webhook.updated", "webhook.deleted", "webhook.secret_rotated", "webhook.pinged", "webhook.disabled", "webhook.held", "webhook.released", "webhook.deliveries_retried", "webhook.deliveries_canceled", "recovery.created", "recovery.paused", "recovery.resumed", "recovery.canceled", "delivery.redelivered", "delivery.retried", "delivery.canceled", "api_key.created", "api_key.updated", "api_key.revoked", "account.invited", "account.invitation_accepted", "account.signed_in", "account.sign_in_failed", "account.second_factor_added", "account.second_factor_failed", "account.locked", "account.password_changed", "account.backup_codes_renewed", "account.passkey_added", "account.passkey_removed", "account.sessions_ended", "master_key.reencrypted", "organization.exported", "organization.deleting", "organization.deleted"] | None = None,
+        action: AuditAction | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
         request_id: str | None = None,
