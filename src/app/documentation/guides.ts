@@ -112,7 +112,7 @@ const byStatus: Readonly<Record<number, string>> = {
   410: "The data is no longer stored. `detail` says how to continue.",
   413: "Bodies have at most 64 KiB.",
   414: "The request target has at most 8 KiB. Use fewer or shorter filters.",
-  415: "Send the body with `Content-Type: application/json`.",
+  415: "Send the body with `Content-Type: application/json` and without `Content-Encoding`.",
   422: "The request is well-formed but cannot be carried out. `detail` says why.",
   429: "Wait for the number of seconds in `Retry-After`, then send the request again. The `RateLimit` header has the remaining quota.",
   500: "This is an error in the service. Retry later, and quote `requestId` when you report it.",

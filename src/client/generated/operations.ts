@@ -414,14 +414,26 @@ export interface OperationErrors {
     | "payload_too_large"
     | "unsupported_media_type"
     | "url_not_deliverable"
-  readonly deleteWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly deleteWebhook:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly rotateSecret:
     | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
     | "insufficient_scope"
     | "owner_required"
     | "not_found"
     | "rotation_limit_reached"
     | "idempotency_in_progress"
+    | "payload_too_large"
+    | "unsupported_media_type"
     | "idempotency_key_reused"
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
@@ -430,13 +442,25 @@ export interface OperationErrors {
   readonly listEventDeliveries: CommonErrorCode | "not_found"
   readonly redeliver:
     | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
     | "insufficient_scope"
     | "owner_required"
     | "not_found"
     | "webhook_disabled"
     | "idempotency_in_progress"
+    | "payload_too_large"
+    | "unsupported_media_type"
     | "idempotency_key_reused"
-  readonly pingWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly pingWebhook:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly createRecovery:
     | CommonErrorCode
     | "malformed_json"
@@ -452,7 +476,16 @@ export interface OperationErrors {
     | "idempotency_key_reused"
   readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getRecovery: CommonErrorCode | "not_found"
-  readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly pauseRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly resumeRecovery:
     | CommonErrorCode
     | "malformed_json"
@@ -461,7 +494,18 @@ export interface OperationErrors {
     | "owner_required"
     | "not_found"
     | "recovery_ended"
-  readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
+  readonly cancelRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode
   readonly listEventCheckpoints: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "not_found"

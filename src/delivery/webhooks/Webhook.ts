@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { Event } from "../../events/log/Event.ts"
 import { KindName, StoredKind } from "../../events/log/Kind.ts"
+import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { Timestamp, timestamp } from "../../values/Timestamp.ts"
 
@@ -108,7 +109,6 @@ export const PingResult = Schema.Struct({
 export type PingResult = typeof PingResult.Type
 
 const message = (text: string) => ({ message: () => text })
-const unique = <A>(values: ReadonlyArray<A>) => new Set(values).size === values.length
 
 const Url = Schema.String.annotations({
   ...message("must be a URL"),
@@ -128,27 +128,21 @@ const Description = Schema.String.pipe(
     { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$", examples: ["Ledger import"] }, description: "Free text for people" }
   )
 )
-const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
-  Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once", {
-    jsonSchema: { minItems: 1, uniqueItems: true },
-    description: "Kinds of event that it receives"
-  })
+/** Longest lists of a body. */
+const MAX_KINDS = 100,
+  MAX_ENTITIES = 100,
+  MAX_VAULTS = 1_000
+
+const Kinds = listOf(
+  KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`)),
+  MAX_KINDS,
+  "kinds",
+  "Kinds of event that it receives"
 )
-const Entities = Schema.Array(fields.entityIds.value).pipe(
-  Schema.filter((ids) => (ids.length > 0 && ids.length <= 100 && unique(ids)) || "must list 1 to 100 entities, each once", {
-    jsonSchema: { minItems: 1, maxItems: 100, uniqueItems: true }
-  })
-)
-const Vaults = Schema.NullOr(
-  Schema.Array(Schema.String).pipe(
-    Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null", {
-      jsonSchema: { minItems: 1, maxItems: 1_000, uniqueItems: true }
-    })
-  )
-).annotations({
-  description:
-    "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
-})
+const entities = (description: string) => listOf(fields.entityIds.value, MAX_ENTITIES, "entities", description)
+const vaults =
+  "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
+const Vaults = Schema.NullOr(listOf(vaultId, MAX_VAULTS, "vaults", vaults)).annotations({ description: vaults })
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 // One plain address; a mail header must not read it as two, or as a name.
 const Email = Schema.String.pipe(
@@ -162,7 +156,7 @@ const Email = Schema.String.pipe(
 /** Body of a creation. Decision D-19. */
 export const CreateWebhook = Schema.Struct({
   url: Url,
-  entityIds: Entities.annotations({ description: "Operating units whose events it receives" }),
+  entityIds: entities("Operating units whose events it receives"),
   eventKinds: Kinds,
   notificationEmail: Email,
   vaultIds: Schema.optionalWith(Vaults, { default: () => null }),
@@ -173,7 +167,7 @@ export type CreateWebhook = typeof CreateWebhook.Type
 
 /** Body of a preview: the fields that decide which events a webhook receives. C-7. */
 export const PreviewWebhook = Schema.Struct({
-  entityIds: Entities.annotations({ description: "Operating units whose events it would receive" }),
+  entityIds: entities("Operating units whose events it would receive"),
   eventKinds: Kinds,
   vaultIds: Schema.optionalWith(Vaults, { default: () => null })
 }).annotations({ identifier: "PreviewWebhook" })

@@ -618,7 +618,8 @@ class Operations(Caller):
 
         ``DELETE /v1/webhooks/{webhookId}``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``payload_too_large``, ``unsupported_media_type``.
         """
         self._call(
             NoneType,
@@ -640,8 +641,9 @@ class Operations(Caller):
 
         ``POST /v1/webhooks/{webhookId}/rotate-secret``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``rotation_limit_reached``, ``idempotency_in_progress``, ``idempotency_key_reused``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``rotation_limit_reached``, ``idempotency_in_progress``, ``payload_too_large``,
+        ``unsupported_media_type``, ``idempotency_key_reused``.
         """
         return self._call(
             RotatedSecret,
@@ -840,8 +842,9 @@ class Operations(Caller):
 
         ``POST /v1/webhook-deliveries/{deliveryId}/redeliver``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``webhook_disabled``, ``idempotency_in_progress``, ``idempotency_key_reused``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``webhook_disabled``, ``idempotency_in_progress``, ``payload_too_large``,
+        ``unsupported_media_type``, ``idempotency_key_reused``.
         """
         return self._call(
             Delivery,
@@ -863,7 +866,8 @@ class Operations(Caller):
 
         ``POST /v1/webhooks/{webhookId}/ping``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             PingResult,
@@ -980,8 +984,8 @@ class Operations(Caller):
 
         ``POST /v1/webhook-recoveries/{recoveryId}/pause``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``recovery_ended``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
@@ -1002,7 +1006,7 @@ class Operations(Caller):
         ``POST /v1/webhook-recoveries/{recoveryId}/resume``
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
-        ``owner_required``, ``not_found``, ``recovery_ended``.
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
@@ -1022,8 +1026,8 @@ class Operations(Caller):
 
         ``POST /v1/webhook-recoveries/{recoveryId}/cancel``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``recovery_ended``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
