@@ -105,7 +105,14 @@ const byStatus: Readonly<Record<number, string>> = {
   400: "Correct the request: `errors` lists each invalid field, and `detail` says what is wrong. The same request will fail again.",
   401: "Send `Authorization: Bearer <API key>` with a key that is not revoked and not expired. Create keys in the portal.",
   403: "The key is valid but may not do this. Use a key with the scope, from an allowed address, or ask an owner of your organization.",
-  404: "The resource does not exist, or the key cannot see it; both get the same response. Check the id, the key's vault allowlist and your role on the vault.",
+  404: `The response is the same for four causes, so that it reveals nothing:
+
+- There is no such resource: check the id.
+- The user of the key does not have the Developer role on the vault.
+- The key has a vault allowlist that does not contain the vault.
+- The key lacks the scope: \`vault:read\` for vaults, \`webhook:read\` for webhooks, events and deliveries.
+
+\`GET /v1/credential\` answers any valid key. It shows the key's scopes, its allowlist and how many vaults it sees, and with \`?vaultId=\` why it does not see a vault.`,
   405: "The `Allow` header lists the methods of this path.",
   406: "Send `Accept: application/json` or no `Accept` header.",
   409: "The state of the resource does not allow this now. Read it again before you retry.",
