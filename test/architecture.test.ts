@@ -8,7 +8,7 @@ const root = path.resolve(import.meta.dir, "..")
 const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<string>]> = [
   ["main"],
   ["cli", "commands", "doctor", "demo", "terminal"],
-  ["app", "App", "roles", "Server", "Base", "documentation", "OpenApi", "Api", "platform"],
+  ["app", "App", "roles", "Server", "Base", "documentation", "openapi", "Api", "platform"],
   ["portal"],
   ["client"],
   ["delivery", "routes", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks"],

@@ -1,5 +1,5 @@
 /** The OpenAPI document as Markdown: operations with their parameters, bodies and answers, event kinds, errors, schemas. */
-import { codes, portalCodes } from "../src/http/Problem.ts"
+import { apiCodes, codes } from "../src/http/Problem.ts"
 import { markdownTable } from "./markdown.ts"
 
 type Node = { readonly [key: string]: unknown }
@@ -15,10 +15,11 @@ const anchor = (title: string): string =>
 
 /** A schema's type in a few words. */
 const typeOf = (schema: Node): string => {
-  const { $ref, allOf, anyOf, enum: values, format, items, type } = schema
+  const { $ref, anyOf, format, items, type } = schema
   if ($ref !== undefined) return `[${nameOf($ref)}](#${anchor(nameOf($ref))})`
-  if (Array.isArray(allOf)) return typeOf(node(allOf[0]))
+  if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one })).join(" or ")
   if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(node(one))).join(" or ")
+  const values = type === "null" ? undefined : (schema.enum ?? schema["x-extensible-enum"])
   if (Array.isArray(values)) return values.map((one) => `\`${one}\``).join(", ")
   if (type === "array") return `array of ${typeOf(node(items))}`
   return `${text(type ?? "object")}${format === undefined ? "" : ` (${format})`}`
@@ -48,18 +49,17 @@ const answerOf = ([status, value]: readonly [string, Node]): ReadonlyArray<strin
         .join(", ")
     ]
   }
-  const schema = node(Object.values(content)[0]).schema
-  return [status, schema === undefined ? "no body" : typeOf(node(schema))]
+  const bodies = Object.entries(content).map(([type, media]) =>
+    type === "application/json" ? typeOf(node(node(media).schema)) : `\`${type}\``
+  )
+  return [status, bodies.length === 0 ? "no body" : bodies.join(" or ")]
 }
 
 /** The document. */
 export const apiDocument = (document: unknown): string => {
   const { components, info, paths, tags, webhooks } = node(document)
   const schemas = node(node(components).schemas)
-  const resolve = (schema: Node): Node => {
-    const reference = schema.$ref ?? node(Array.isArray(schema.allOf) ? schema.allOf[0] : undefined).$ref
-    return reference === undefined ? schema : node(schemas[nameOf(reference)])
-  }
+  const resolve = (schema: Node): Node => (schema.$ref === undefined ? schema : node(schemas[nameOf(schema.$ref)]))
   const response = ({ $ref, ...value }: Node): Node => ($ref === undefined ? value : node(node(node(components).responses)[nameOf($ref)]))
   const operations = Object.entries(node(paths)).flatMap(([path, item]) =>
     Object.entries(node(item)).map(([method, value]) => ({ title: `${method.toUpperCase()} ${path}`, value: node(value) }))
@@ -76,7 +76,8 @@ export const apiDocument = (document: unknown): string => {
     const success = Object.entries(node(value.responses)).find(([status]) => status.startsWith("2"))?.[1]
     const sent = node(Object.values(node(node(success).content))[0]).example
     return [
-      `### ${title}\n\n${text(value.summary)}. ${text(value.description)}`.trim(),
+      // The codes, which follow the first paragraph, are in the table of responses.
+      `### ${title}\n\n${text(value.summary)}. ${text(value.description).split("\n\n", 1)[0]}`.trim(),
       parameters.length === 0 ? "" : markdownTable(["parameter", "in", "type", ""], parameters),
       body.schema === undefined ? "" : `Body:\n\n${fieldsOf(resolve(node(body.schema)))}`,
       example(body.example).trim(),
@@ -91,9 +92,7 @@ export const apiDocument = (document: unknown): string => {
     .map((tag) => ({ tag, of: operations.filter(({ value }) => Array.isArray(value.tags) && value.tags[0] === tag.name) }))
     .filter(({ of }) => of.length > 0)
   const events = Object.entries(node(webhooks)).map(([kind, item]) => [`\`${kind}\``, text(node(node(item).post).summary)])
-  const errors = Object.entries(codes)
-    .filter(([code]) => !Object.hasOwn(portalCodes, code))
-    .map(([code, [status, title]]) => [`\`${code}\``, String(status), title])
+  const errors = apiCodes.map((code) => [`\`${code}\``, String(codes[code][0]), codes[code][1]])
   return `${[
     `# ${text(node(info).title)} ${text(node(info).version)}`,
     "<!-- Made from the OpenAPI document by `bun run golden`. -->",

@@ -4,14 +4,14 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { document } from "../src/app/OpenApi.ts"
+import { documentAt } from "../src/app/openapi/OpenApi.ts"
 import { apiDocument } from "./apiDocument.ts"
 import { conformance } from "./conformance/conformance.ts"
 
 const folder = path.resolve(import.meta.dir, "../dist")
 fs.mkdirSync(folder, { recursive: true })
 for (const [name, text] of [
-  ["api.md", apiDocument(document)],
+  ["api.md", apiDocument(documentAt("/"))],
   ["conformance.md", conformance()]
 ] as const) {
   const file = path.join(folder, name)

@@ -3,31 +3,51 @@
  * The output is plain TypeScript with the contract's descriptions, without dependencies.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
-import { document } from "../src/app/OpenApi.ts"
+import { documentAt } from "../src/app/openapi/OpenApi.ts"
 import { API as PORTAL, PortalApi } from "../src/portal/server/PortalApi.ts"
-import { isNode, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
+import { isNode, type Json, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
 
-const schemas = node(node(document["components"])["schemas"])
+const document = documentAt("/")
+
+/** Open sets of values that are only written inline, by the names that they have as titles. */
+const inlineSets = (value: Json): ReadonlyArray<readonly [string, Node]> =>
+  isNode(value)
+    ? [
+        ...(typeof value["title"] === "string" && /^\w+$/.test(value["title"]) && value["x-extensible-enum"] !== undefined
+          ? [[value["title"], { ...value, type: "string" }] as const]
+          : []),
+        ...Object.values(value).flatMap(inlineSets)
+      ]
+    : Array.isArray(value)
+      ? value.flatMap(inlineSets)
+      : []
+const components = node(node(document["components"])["schemas"])
+const schemas: Node = { ...components, ...Object.fromEntries(inlineSets(components).filter(([name]) => components[name] === undefined)) }
 
 const nameOfRef = (ref: unknown) => String(ref).split("/").at(-1) ?? ""
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 const isProblem = (schema: Node) => ["code", "requestId"].every((name) => isNode(node(schema["properties"])[name]))
 const resolved = (schema: Node): Node => {
-  if (Array.isArray(schema["allOf"])) return resolved(node(schema["allOf"][0]))
   return schema["$ref"] === undefined ? schema : node(schemas[nameOfRef(schema["$ref"])])
 }
 
 /** Strings in responses get no type name, except for closed sets of values. */
 const isNamed = (name: string) => {
   const schema = node(schemas[name])
-  return (schema["type"] === "object" && !isProblem(schema)) || schema["enum"] !== undefined
+  return (schema["type"] === "object" && !isProblem(schema)) || valuesOf(schema) !== undefined
+}
+
+/** The values of a set that the document closes, in requests, or leaves open, in responses. */
+const valuesOf = (schema: Node): ReadonlyArray<unknown> | undefined => {
+  const values = schema["enum"] ?? schema["x-extensible-enum"]
+  return Array.isArray(values) ? values : undefined
 }
 
 /** An inlined set of values with a name. */
 const namedEnum = (values: ReadonlyArray<unknown>) =>
   Object.keys(schemas).find((name) => {
-    const known = node(schemas[name])["enum"]
-    return Array.isArray(known) && known.length > 1 && JSON.stringify(known) === JSON.stringify(values)
+    const known = valuesOf(node(schemas[name])) ?? []
+    return known.length > 1 && JSON.stringify(known) === JSON.stringify(values)
   })
 
 const doc = (schema: Node, indent = ""): string => {
@@ -41,9 +61,12 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
     const name = nameOfRef(schema["$ref"])
     return isNamed(name) ? name : typeOf(node(schemas[name]), indent)
   }
-  const { anyOf, allOf, enum: values, items, properties, type } = schema
-  if (Array.isArray(allOf)) return typeOf(node(allOf[0]), indent)
-  if (Array.isArray(values)) {
+  const { anyOf, const: constant, items, properties, type } = schema
+  if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one }, indent)).join(" | ")
+  if (type === "null") return "null"
+  if (constant !== undefined) return JSON.stringify(constant)
+  const values = valuesOf(schema)
+  if (values !== undefined) {
     const name = namedEnum(values)
     return name !== undefined && name !== self ? name : values.map((value) => JSON.stringify(value)).join(" | ")
   }
@@ -62,7 +85,7 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
       .join("\n")}\n${indent}}`
   }
   if (type === "integer" || type === "number") return "number"
-  if (type === "null" || type === "boolean") return String(type)
+  if (type === "boolean") return "boolean"
   return type === "string" ? "string" : "unknown"
 }
 
@@ -81,12 +104,14 @@ const declaration = (name: string, schema: Node): string => {
 const events = () => {
   const webhooks = Object.entries(node(document["webhooks"])).map(([kind, one]) => [kind, node(one)] as const)
   const bodyOf = (one: Node) =>
-    node(node(node(node(node(node(one["post"])["requestBody"])["content"])["application/json"])["schema"])["properties"])
+    node(resolved(node(node(node(node(node(one["post"])["requestBody"])["content"])["application/json"])["schema"]))["properties"])
   const data = webhooks.map(([kind, one]) => {
     const summary = String(node(one["post"])["summary"])
     return `  /** ${summary} */\n  readonly "${kind}": ${typeOf(node(bodyOf(one)["data"]), "  ")}`
   })
-  const scoped = webhooks.filter(([, one]) => node(bodyOf(one)["vaultIds"])["type"] === "array").map(([kind]) => `"${kind}"`)
+  const scoped = webhooks
+    .filter(([, one]) => Object.hasOwn(node(node(bodyOf(one)["data"])["properties"]), "vaultId"))
+    .map(([kind]) => `"${kind}"`)
   return `/** What the event of each kind carries in its \`data\`. */
 export interface EventData {
 ${data.join("\n")}
@@ -111,7 +136,7 @@ const imports = (names: ReadonlyArray<string>, from: string) =>
 
 const named = Object.keys(schemas).filter((name) => isNamed(name) && (!name.endsWith("Page") || name === "EventFeedPage"))
 const custodyNames = named.slice(0, named.indexOf("CreateWebhook"))
-const webhookNames = [...named.slice(named.indexOf("CreateWebhook")), "CreatedWebhook"]
+const webhookNames = named.slice(named.indexOf("CreateWebhook"))
 
 /** `src/client/generated/custody.ts`: the wire types of custody data, and of the parts common to all lists and errors. */
 export const custody = (): string =>
@@ -123,11 +148,7 @@ export const custody = (): string =>
 
 /** `src/client/generated/webhooks.ts`: the wire types of webhooks, the event log and deliveries. */
 export const webhooks = (): string => {
-  const created = node(node(node(operationOf("createWebhook").success["content"])["application/json"])["schema"])
-  const text = [
-    ...webhookNames.filter((name) => name !== "CreatedWebhook").map((name) => declaration(name, node(schemas[name]))),
-    `/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
-  ].join("\n")
+  const text = webhookNames.map((name) => declaration(name, node(schemas[name]))).join("\n")
   return `${HEAD}\n${imports(namesIn(text, custodyNames), "./custody")}${imports(namesIn(text, ["ReceivedEvent"]), "../receivedEvent")}\n${text}`
 }
 
@@ -196,11 +217,6 @@ const operations = (): ReadonlyArray<Operation> =>
       // A stream is not a response that can be awaited: its reader is handwritten.
     )
     .filter(({ success }) => node(success["content"])["text/event-stream"] === undefined)
-const operationOf = (name: string): Operation => {
-  const found = operations().find((one) => one.name === name)
-  if (found === undefined) throw new Error(`there is no operation ${name}`)
-  return found
-}
 
 const parametersOf = ({ value }: Operation, place: string) =>
   list(value["parameters"])
@@ -209,7 +225,7 @@ const parametersOf = ({ value }: Operation, place: string) =>
 
 /** The result of an operation, and for lists the type of their items. */
 const answerOf = (operation: Operation): { readonly type: string; readonly item?: string; readonly file?: true } => {
-  const { name, success } = operation
+  const { success } = operation
   const content = node(success["content"])
   if (Object.keys(content).length > 0 && content["application/json"] === undefined)
     return { type: "ReadableStream<Uint8Array>", file: true }
@@ -218,9 +234,7 @@ const answerOf = (operation: Operation): { readonly type: string; readonly item?
   const { data, pagination } = node(resolved(schema)["properties"])
   if (pagination !== undefined && parametersOf(operation, "query").some((_) => _["name"] === "cursor"))
     return { type: "Page", item: typeOf(node(node(data)["items"])) }
-  // A response with its own status is inlined in the document.
-  const same = Object.keys(schemas).find((one) => JSON.stringify(node(schemas[one])["properties"]) === JSON.stringify(schema["properties"]))
-  return { type: name === "createWebhook" ? "CreatedWebhook" : ((schema["$ref"] === undefined ? same : undefined) ?? typeOf(schema)) }
+  return { type: typeOf(schema) }
 }
 
 /** The type of an operation's body; undefined if it takes none. */
@@ -232,12 +246,8 @@ const bodyTypeOf = ({ value }: Operation): string | undefined =>
 const codesOf = ({ value }: Operation): ReadonlyArray<string> => {
   const codes = Object.entries(node(value["responses"]))
     .filter(([status]) => !status.startsWith("2"))
-    .flatMap(([, answer]) => {
-      const schema = node(node(node(referent(answer, document)["content"])["application/problem+json"])["schema"])
-      const options = list(schema["anyOf"]).map(node)
-      return (options.length === 0 ? [schema] : options).flatMap((one) => list(node(node(resolved(one)["properties"])["code"])["enum"]))
-    })
-  return [...new Set(codes.map(String))]
+    .flatMap(([, answer]) => Object.keys(node(node(node(referent(answer, document)["content"])["application/problem+json"])["examples"])))
+  return [...new Set(codes)]
 }
 
 /** `src/client/generated/operations.ts`: the operations, their filters, and how each can fail. */
@@ -275,7 +285,8 @@ export const operationsFile = (): string => {
         `options?: ${once(one) ? "OnceOptions" : "RequestOptions"}`
       ].join(", ")
       const { description, summary } = one.value
-      return `  /** ${String(summary)}. ${String(description)} \`${one.method} ${one.path}\` */\n  ${one.name}(${given}): ${item === undefined ? `Promise<${type}>` : `Pages<${item}>`}`
+      // The codes, which follow the first paragraph, are a type.
+      return `  /** ${String(summary)}. ${String(description).split("\n\n", 1)[0]} \`${one.method} ${one.path}\` */\n  ${one.name}(${given}): ${item === undefined ? `Promise<${type}>` : `Pages<${item}>`}`
     })
     .join("\n")
 

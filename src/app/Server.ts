@@ -16,6 +16,7 @@ import { FeedStreams } from "../events/feed/FeedStreams.ts"
 import * as events from "../events/routes.ts"
 import { accessLog } from "../http/accessLog.ts"
 import { MAX_BODY } from "../http/Body.ts"
+import { cors } from "../http/cors.ts"
 import { errorBoundary, methodsIn } from "../http/errorBoundary.ts"
 import { listen } from "../http/listener.ts"
 import { Pages } from "../http/Page.ts"
@@ -67,7 +68,11 @@ const groups = Layer.mergeAll(custody.layer, events.layer, delivery.layer, acces
 )
 
 /** The OpenAPI document and its page, created at the first request: most processes never serve them and start faster. */
-const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documentation, ([path, answer]) => router.get(path, answer)))
+const documents = HttpApiBuilder.Router.use((router) =>
+  Effect.flatMap(Settings, (settings) =>
+    Effect.forEach(documentation, ([path, answer]) => router.get(path, Effect.provideService(answer, Settings, settings)))
+  )
+)
 
 /** The services of the API's and the portal's routes. */
 const layer = HttpApiBuilder.api(Api).pipe(
@@ -88,14 +93,16 @@ const layer = HttpApiBuilder.api(Api).pipe(
 const listening = Effect.gen(function* () {
   const settings = yield* Settings
   const authentication = yield* Authentication
+  const isPublic = (path: string) => publicPaths.has(path) || isDocumentation(path)
   const through = errorBoundary({
-    isPublic: (path) => publicPaths.has(path) || isDocumentation(path),
+    isPublic,
     methods: methodsOf,
     authenticate: authentication.authenticate
   })
   // Inside the framework's app, so that the error boundary sees failures before the framework turns them into responses.
   const { add } = yield* HttpApiBuilder.Middleware
-  yield* add(through)
+  const across = cors({ origins: settings.corsOrigins, isPublic })
+  yield* add((app) => across(through(app)))
   const app = yield* HttpApiBuilder.httpApp
   return yield* listen(
     {

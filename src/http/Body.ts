@@ -1,10 +1,10 @@
 /**
  * JSON bodies: read within the limit, strictly as UTF-8, and decoded against the contract. Every invalid field is reported,
  * or only the first if the body has very many values. A field that the contract does not have is rejected, so a misspelled
- * one is never ignored silently. Decision D-4.
+ * one is never ignored silently, even if the operation takes no body. Decisions D-4, D-70.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect, ParseResult, Schema } from "effect"
+import { Effect, JSONSchema, ParseResult, Schema } from "effect"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
 import { currentRequest } from "./RequestContext.ts"
 
@@ -53,7 +53,7 @@ const isDeeper = (value: unknown, depth: number): boolean =>
 export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
 
 /** The complete body of the request. Fails if the client disconnects or takes longer than the listener waits. */
-export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
+const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.zipLeft(
     request.arrayBuffer,
     Effect.map(currentRequest, ({ bodyRead }) => bodyRead())
@@ -66,6 +66,13 @@ export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
 export const text = (maximum: number, tooLarge: string) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
+    const encoding = request.headers["content-encoding"]
+    if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
+      return yield* problem(
+        "unsupported_media_type",
+        `Content-Encoding ${encoding.slice(0, 100)} is not supported: send the body without it.`
+      )
+    }
     if (Number(request.headers["content-length"] ?? 0) > maximum) return yield* problem("payload_too_large", tooLarge)
     const bytes = yield* Effect.mapError(bytesOf(request), () => problem("malformed_json", "The body could not be read."))
     if (bytes.byteLength > maximum) return yield* problem("payload_too_large", tooLarge)
@@ -91,15 +98,48 @@ export const json = <A, I>(
   const decode = Schema.decodeUnknown(schema)
   return Effect.gen(function* () {
     yield* mediaType(types)
-    const source = yield* text(MAX_BODY, `A body has at most ${MAX_BODY} bytes.`)
-    const value = yield* Effect.try({
-      try: (): unknown => JSON.parse(source),
-      catch: () => problem("malformed_json", "The body is not JSON.")
-    })
+    const value = yield* parsed(yield* source)
     if (isTooDeep(value)) return yield* invalidFields([fieldIssue("", "is nested too deeply")])
     return yield* Effect.mapError(decode(value, strict(value)), invalidBody)
   })
 }
+
+const source = text(MAX_BODY, `A body has at most ${MAX_BODY} bytes.`)
+
+const parsed = (json: string) =>
+  Effect.try({ try: (): unknown => JSON.parse(json), catch: () => problem("malformed_json", "The body is not JSON.") })
+
+/** The body of an operation that takes none: empty, or a JSON object without fields. Decision D-70. */
+export const none: Effect.Effect<void, BodyProblem, HttpServerRequest.HttpServerRequest> = Effect.gen(function* () {
+  const json = yield* source
+  if (json === "") return
+  yield* mediaType(["application/json"])
+  const value = yield* parsed(json)
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return yield* invalidFields([fieldIssue("", "must be an object")])
+  const names = Object.keys(value).slice(0, REPORTED)
+  if (names.length > 0) return yield* invalidFields(names.map((name) => fieldIssue(name, UNKNOWN, "unknown_field")))
+})
+
+/**
+ * A list in a body of 1 to `most` different items, `what` in plural. Its length is checked before any item is decoded.
+ * Decision D-70.
+ */
+export const listOf = <A, I extends string>(item: Schema.Schema<A, I>, most: number, what: string, description: string) => {
+  const { $schema: _, ...items } = JSONSchema.make(item.annotations({}))
+  return Schema.compose(
+    Schema.Array(Schema.Unknown).pipe(
+      Schema.filter(
+        (given) =>
+          (given.length > 0 && given.length <= most && new Set(given).size === given.length) || `must list 1 to ${most} ${what}, each once`
+      )
+    ),
+    Schema.Array(item),
+    { strict: false }
+  ).annotations({ jsonSchema: { type: "array", items, minItems: 1, maxItems: most, uniqueItems: true, description } })
+}
+
+const UNKNOWN = "is not a field of this body"
 
 /** A body that does not match its schema, with every invalid field. */
 const invalidBody = (error: ParseResult.ParseError) => {
@@ -146,7 +186,7 @@ const wordOf = (type: string): string =>
 /** What is wrong with a field: the message written for people, or what the alternatives of its type have in common. */
 const detailOf = (issues: Issues): string => {
   const code = codeOf(issues)
-  if (code === "unknown_field") return "is not a field of this body"
+  if (code === "unknown_field") return UNKNOWN
   if (code === "missing") return "is missing"
   const written = issues.find(isWritten)
   if (written !== undefined) return written.message.slice(0, 300)

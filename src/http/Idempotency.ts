@@ -13,7 +13,6 @@ import { MasterKey } from "../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../runtime/database/decodeRows.ts"
 import { transaction } from "../runtime/database/sql.ts"
-import { bytesOf, MAX_BODY } from "./Body.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
 
 /** 409 of mutations that take the header. */
@@ -75,14 +74,8 @@ const canonical = (value: unknown): string =>
       : one
   )
 
-/** The text that was sent to a mutation without a body: it is not used, but a different text is a different request. */
-export const sentText = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const length = Number(request.headers["content-length"] ?? 0)
-  if (length > MAX_BODY) return `${length} bytes`
-  const bytes = yield* Effect.orElseSucceed(bytesOf(request), () => new ArrayBuffer(0))
-  return Buffer.from(bytes).toString("base64")
-})
+/** The input of a mutation that takes no body. */
+export const NO_BODY = ""
 
 /**
  * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is the owner of the

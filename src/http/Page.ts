@@ -41,7 +41,10 @@ export const Page = <A, I, R>(item: Schema.Schema<A, I, R>, identifier: string) 
   Schema.Struct({
     data: Schema.Array(item),
     pagination: Schema.Struct({
-      limit: Schema.Int.annotations({ description: "Page size", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
+      limit: Schema.Int.annotations({
+        description: "Page size",
+        jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, examples: [DEFAULT_LIMIT] }
+      }),
       nextCursor: Schema.NullOr(Schema.String).annotations({ description: "Cursor of the next page; null on the last page" })
     }).annotations({ identifier: "Pagination" })
   }).annotations({ identifier })

@@ -62,12 +62,17 @@ export const codes = {
 /** A stable code of an error, in snake_case. */
 export type Code = keyof typeof codes
 
+/** The codes of the API. */
+export const apiCodes = (Object.keys(codes) as ReadonlyArray<Code>).filter((code) => !Object.hasOwn(portalCodes, code))
+
+const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
+
 /** One invalid field: where it is, its name or path, a code, and a sentence. */
 export const FieldIssue = Schema.Struct({
-  in: Schema.Literal("path", "query", "header", "body"),
-  field: Schema.String,
-  code: Schema.String,
-  detail: Schema.String
+  in: Schema.Literal("path", "query", "header", "body").annotations({ description: "The part of the request" }),
+  field: text("Name of the parameter, or path in the body", "eventKinds.0"),
+  code: text("What kind of error it is", "invalid"),
+  detail: text("What is expected", "must be one of transaction.pending, transaction.confirmed")
 }).annotations({ identifier: "FieldIssue" })
 export type FieldIssue = typeof FieldIssue.Type
 
@@ -125,23 +130,36 @@ export const bodyOf = (self: Problem, requestId: string): string => {
   })
 }
 
-const text = (description: string) => Schema.String.annotations({ description })
+/** The body of every problem of the API. */
+export const ProblemBody = Schema.Struct({
+  type: text("Documentation of the code", "/v1/docs/errors/not_found"),
+  title: text("Short description of the code", "Resource not found"),
+  status: Schema.Int.annotations({ jsonSchema: { type: "integer", description: "HTTP status of the response", examples: [404] } }),
+  detail: text("What is wrong with this request", "The resource does not exist, or this API key cannot access it."),
+  code: Schema.String.annotations({
+    jsonSchema: {
+      type: "string",
+      "x-extensible-enum": apiCodes,
+      description: "Stable code of the error. Values may be added.",
+      examples: ["not_found"]
+    }
+  }),
+  requestId: text("The request's id, as in X-Request-Id", "req_01jz0000000000000000000000"),
+  errors: Schema.optional(Schema.Array(FieldIssue).annotations({ description: "The invalid fields, if any" })),
+  oldestCursor: Schema.optional(
+    text("With `cursor_expired`: the oldest cursor of the event feed that is valid", "mVb0rJ3cYw1n9XkQ5uTzHs7dLqEa2fGiPo4RvNxByC8KtMjZ")
+  )
+}).annotations({ identifier: "Problem", title: "Problem" })
 
 /**
  * The schema of the problems of some codes that share a status, for a contract's `addError`. It carries the
- * codes into the OpenAPI document, and lets the typed client decode the body back into a {@link Problem}.
+ * codes into the OpenAPI document, where all have the schema of {@link ProblemBody}, and lets the typed client decode the body back into a {@link Problem}.
  */
 export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Code>]>(identifier: string, ...list: Codes) => {
   const [status] = codes[list[0]]
-  const wire = Schema.Struct({
-    type: text("Documentation of the code"),
-    title: text("Short description of the code"),
-    status: Schema.Literal(status),
-    detail: text("What is wrong with this request"),
-    code: Schema.Literal(...list).annotations({ description: "Stable code of the error" }),
-    requestId: text("The request's id, as in X-Request-Id"),
-    errors: Schema.optional(Schema.Array(FieldIssue)).annotations({ description: "The invalid fields, if any" })
-  }).annotations({ identifier })
+  const wire = Schema.Struct({ ...ProblemBody.fields, status: Schema.Literal(status), code: Schema.Literal(...list) }).annotations({
+    identifier
+  })
   const self = Schema.declare(
     (value): value is ProblemOf<Codes[number]> => value instanceof Problem && list.some((code) => code === value.code)
   )

@@ -21,7 +21,8 @@ export const Amount = Schema.String.annotations({
 })
 
 /** An amount in a response that the OpenAPI document describes by its meaning. */
-export const amount = (description: string) => Amount.annotations({ description, jsonSchema: { ...jsonSchema, description } })
+export const amount = (description: string, example: string) =>
+  Amount.annotations({ description, jsonSchema: { ...jsonSchema, examples: [example], description } })
 
 /** Whether text is a plain decimal: digits, at most one point, no sign, no exponent, no leading zeros. */
 export const isPlain = (text: string): boolean => form.test(text)

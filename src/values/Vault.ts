@@ -51,13 +51,39 @@ export type BalanceRecord = typeof BalanceRecord.Type
 /** Every status of a transaction. Decision D-15. */
 export const TransactionStatus = Schema.Literal("pending", "confirmed", "failed", "replaced", "dropped").annotations({
   identifier: "TransactionStatus",
+  title: "TransactionStatus",
   description:
-    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added."
+    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added.",
+  examples: ["confirmed"]
 })
 export type TransactionStatus = typeof TransactionStatus.Type
 
 /** Into or out of the vault. */
-export const Direction = Schema.Literal("inbound", "outbound").annotations({ identifier: "Direction" })
+export const Direction = Schema.Literal("inbound", "outbound").annotations({
+  identifier: "Direction",
+  title: "Direction",
+  description: "Into or out of the vault"
+})
+
+/** A transaction, for the OpenAPI document. */
+export const transactionExample = {
+  id: "tx_4r6zq2m8ke8h5tx4m5j0c1y9qa",
+  hash: "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d",
+  network: "ethereum",
+  status: "confirmed",
+  direction: "inbound",
+  asset: "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7",
+  amount: "2455041.424650514344217245",
+  from: "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5",
+  to: "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d",
+  timestamp: "2025-03-24T22:01:59.000Z",
+  fee: null,
+  blockNumber: "19505152",
+  blockHash: "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+  memo: null,
+  externalId: "wd-20394",
+  updatedAt: "2025-03-24T22:02:03.000Z"
+} as const
 
 /** What a vault paid for a transaction. `amount` of the transaction never contains it. */
 const Fee = Schema.Struct({ asset: assetId, amount: Amount }).annotations({
@@ -70,14 +96,14 @@ const state = {
   status: TransactionStatus,
   asset: assetId,
   amount: Amount,
-  from: described("Source address", "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5"),
-  to: described("Destination address", "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d"),
+  from: described("Source address", transactionExample.from),
+  to: described("Destination address", transactionExample.to),
   timestamp: timestamp("When it settled; before that, when it was first seen"),
   fee: Schema.NullOr(Fee).annotations({ description: "What the vault paid for it; amount does not contain it" }),
-  blockNumber: nullable("Number of its block, in digits", "19505152"),
-  blockHash: nullable("Hash of its block", "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd"),
+  blockNumber: nullable("Number of its block, in digits", transactionExample.blockNumber),
+  blockHash: nullable("Hash of its block", transactionExample.blockHash),
   memo: nullable("Memo or destination tag", "104721"),
-  externalId: nullable("The custody platform's own id", "wd-20394")
+  externalId: nullable("The custody platform's own id", transactionExample.externalId)
 }
 
 /** The names of {@link state}, in the documented order. */
@@ -85,9 +111,9 @@ export const stateFields = Object.keys(state) as ReadonlyArray<keyof typeof stat
 
 /** A transfer of one asset into or out of a vault. */
 export const Transaction = Schema.Struct({
-  id: described("Opaque, prefixed tx_; the same for a network, hash, index, vault and direction", "tx_4r6zq2m8ke8h5tx4m5j0c1y9qa"),
-  hash: described("On-chain transaction hash", "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d"),
-  network: described("Network it settled on", "ethereum"),
+  id: described("Opaque, prefixed tx_; the same for a network, hash, index, vault and direction", transactionExample.id),
+  hash: described("On-chain transaction hash", transactionExample.hash),
+  network: described("Network it settled on", transactionExample.network),
   status: state.status,
   direction: Direction,
   asset: state.asset,

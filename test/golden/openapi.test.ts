@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../../src/app/Api.ts"
-import { type Answer, useApp } from "../support/app.ts"
+import { useApp } from "../support/app.ts"
 import { golden, pretty } from "../support/golden.ts"
 import { isNode, type Json, list, misfits, type Node, node, referent, resolve } from "../support/jsonSchema.ts"
 import { address, asset, balance, smallest, transaction } from "../support/records.ts"
 
-const app = useApp()
+const ORIGIN = "https://custody.example.com"
+const app = useApp(["api"], { PORTAL_BASE_URL: ORIGIN })
 let document: Node = {}
 let key = ""
 
@@ -34,6 +35,10 @@ const operations = (): ReadonlyArray<Operation> =>
   Object.entries(node(document["paths"])).flatMap(([path, item]) =>
     Object.entries(node(item)).map(([method, value]) => ({ method, path, value: node(value) }))
   )
+
+/** The operations of receivers of webhooks, by kind. */
+const receivers = (): ReadonlyArray<Operation> =>
+  Object.entries(node(document["webhooks"])).map(([path, item]) => ({ method: "post", path, value: node(node(item)["post"]) }))
 
 /** Every object in the document, with its path. */
 const walk = (value: Json, at: string, visit: (one: Node, at: string) => void): void => {
@@ -112,17 +117,105 @@ describe("the OpenAPI document", () => {
     golden("access.txt", `${lines.join("\n")}\n`)
   })
 
-  test("has no unresolved reference, no unused schema and no repeated operation name", () => {
+  test("has no unresolved reference, no unused schema, and no name twice", () => {
     const used = new Set<string>()
     walk(document, "", ({ $ref }, at) => {
       if (typeof $ref !== "string" || at.endsWith("/properties")) return
       resolve($ref, document)
       used.add($ref)
     })
-    const unused = Object.keys(node(node(document["components"])["schemas"])).filter((name) => !used.has(`#/components/schemas/${name}`))
+    const { responses, schemas } = node(document["components"])
+    const unused = Object.keys(node(schemas)).filter((name) => !used.has(`#/components/schemas/${name}`))
     expect(unused).toEqual([])
-    const names = operations().map(({ value }) => value["operationId"])
-    expect(new Set(names).size).toBe(names.length)
+    const operationIds = [...operations(), ...receivers()].map(({ value }) => String(value["operationId"]))
+    // Some generators call the result of an operation by its name and "Response".
+    const all = [...Object.keys(node(schemas)), ...Object.keys(node(responses)), ...operationIds.map((name) => `${name}Response`)]
+    expect(new Set(all.map((name) => name.toLowerCase())).size).toBe(all.length)
+    expect(new Set(operationIds).size).toBe(operationIds.length)
+    expect(Object.keys(node(responses)).filter((name) => !name.endsWith("Response"))).toEqual([])
+    for (const name of [...Object.keys(node(schemas)), ...operationIds]) expect(name).toMatch(/^[A-Za-z][A-Za-z0-9]+$/)
+  })
+
+  test("has only schemas that generators of clients take", () => {
+    const found: Array<string> = []
+    walk(document, "", (one, at) => {
+      if (at.endsWith("/properties") || /example/.test(at)) return
+      const { $id, additionalProperties, anyOf, enum: values, type } = one
+      const others = list(anyOf).filter((option) => node(option)["type"] !== "null")
+      if ($id !== undefined) found.push(`${at} has an $id`)
+      if (type === "null" && !at.includes("/anyOf/")) found.push(`${at} is null alone`)
+      if (anyOf !== undefined && !others.every((option) => node(option)["$ref"] !== undefined))
+        found.push(`${at} is null or an inline type`)
+      if (type === "number") found.push(`${at} is a number`)
+      if (additionalProperties === true && one["properties"] !== undefined) found.push(`${at} says that it may get fields`)
+      if (values !== undefined && !/^\/components\/schemas\/\w+$/.test(at)) found.push(`${at} is a set of values without a name`)
+    })
+    expect(found).toEqual([])
+    const schemas = node(node(document["components"])["schemas"])
+    expect(Object.keys(schemas)).not.toContain("Int")
+    const untitled = Object.entries(schemas).filter(([, schema]) => typeof node(schema)["title"] !== "string")
+    expect(untitled).toEqual([])
+  })
+
+  test("lets responses and events get new values, and requests only known ones", () => {
+    const closedIn = (value: Json, at: string): ReadonlyArray<string> => {
+      const found: Array<string> = []
+      const visit = (one: Json, place: string) =>
+        walk(one, place, (schema, here) => {
+          if (schema["enum"] !== undefined) found.push(here)
+          if (typeof schema["$ref"] === "string") visit(resolve(schema["$ref"], document), schema["$ref"])
+        })
+      visit(value, at)
+      return found
+    }
+    for (const { path, value } of operations()) expect([path, closedIn(value["responses"] ?? {}, path)]).toEqual([path, []])
+    for (const { path, value } of receivers()) expect([path, closedIn(value["requestBody"] ?? {}, path)]).toEqual([path, []])
+    const requests = operations().flatMap(({ path, value }) => closedIn([value["parameters"] ?? [], value["requestBody"] ?? {}], path))
+    expect([...new Set(requests)].sort()).toEqual(
+      [
+        "AuditAction",
+        "DeliveryStatus",
+        "Direction",
+        "EventKind",
+        "ExportFormat",
+        "FeedStart",
+        "RecoveryInclusion",
+        "TransactionStatus",
+        "WebhookStatus"
+      ].map((name) => `#/components/schemas/${name}`)
+    )
+  })
+
+  test("has one schema of problems, and names the codes in each operation's description", () => {
+    const problem = node(node(node(document["components"])["schemas"])["Problem"])
+    expect(node(node(problem["properties"])["code"])["x-extensible-enum"]).toContain("not_found")
+    for (const { path, value } of operations()) {
+      const errors = Object.entries(node(value["responses"])).filter(([status]) => Number(status) >= 300)
+      for (const [status, response] of errors) {
+        const media = node(node(referent(response, document)["content"])["application/problem+json"])
+        expect([path, media["schema"]]).toEqual([path, { $ref: "#/components/schemas/Problem" }])
+        for (const code of Object.keys(node(media["examples"])))
+          expect(String(value["description"])).toMatch(new RegExp(`${status} [^;]*\`${code}\``))
+      }
+    }
+  })
+
+  test("refers to components for the bodies of creations", () => {
+    const created = operations().flatMap(({ path, value }) =>
+      Object.entries(node(value["responses"])).flatMap(([status, response]) =>
+        ["201", "202"].includes(status) ? [[path, node(node(node(node(response)["content"])["application/json"])["schema"])["$ref"]]] : []
+      )
+    )
+    expect(created).toEqual([
+      ["/v1/webhooks", "#/components/schemas/WebhookWithSecret"],
+      ["/v1/webhook-deliveries/{deliveryId}/redeliver", "#/components/schemas/Delivery"],
+      ["/v1/webhooks/{webhookId}/recoveries", "#/components/schemas/Recovery"]
+    ])
+  })
+
+  test("requires no API key of what webhooks receive, and names the public origin", () => {
+    for (const { path, value } of receivers()) expect([path, value["security"]]).toEqual([path, []])
+    expect(document["servers"]).toEqual([{ url: ORIGIN }])
   })
 
   test("describes each operation with its purpose, its parameters, and every status with its codes", () => {
@@ -177,34 +270,12 @@ describe("the OpenAPI document", () => {
       }
     })
     expect(count).toBeGreaterThan(50)
-  })
-
-  test("describes actual responses: status, media type and every field", async () => {
-    const described = (operation: Operation, answer: Answer) => {
-      const response = referent(node(operation.value["responses"])[String(answer.status)], document)
-      const [type, media] = Object.entries(node(response["content"]))[0] ?? []
-      expect([operation.path, answer.status, answer.headers.get("content-type")]).toEqual([
-        operation.path,
-        answer.status,
-        type ?? "described"
-      ])
-      return misfits(node(media)["schema"] ?? {}, answer.json, document)
-    }
-    let rows = 0
-    for (const operation of operations().filter(({ method }) => method === "get")) {
-      const target = operation.path.replace("{vaultId}", "vault_a")
-      for (const [path, secret] of [
-        [target, key],
-        [`${target}?nonsense=1`, key],
-        [target, "nonsense"],
-        [target.replace("vault_a", "vault_b"), key]
-      ] as const) {
-        const answer = await app.get(path, secret)
-        expect([path, described(operation, answer)]).toEqual([path, []])
-        rows += answer.json.data?.length ?? 0
-      }
-    }
-    expect(rows).toBeGreaterThan(5)
+    const empty: Array<string> = []
+    walk(document, "", (one, at) => {
+      if (/"string"|"propertyName|"additionalProp/.test(JSON.stringify([one["example"], one["examples"]])) && !at.endsWith("/properties"))
+        empty.push(at)
+    })
+    expect(empty).toEqual([])
   })
 
   test("requires exactly the fields that responses have", () => {
@@ -234,6 +305,9 @@ describe("the documentation", () => {
     for (const path of ["/v1/docs/nothing", "/v1/docs/guides/nothing", "/v1/docs/errors/signed_out", "/v1/docs/files/x.js"])
       expect([path, (await app.get(path)).status]).toEqual([path, 404])
     expect((await app.get("/v1/docs/errors/invalid_cursor")).text).toContain("nextCursor")
+    const { text } = await app.get("/v1/docs/errors/not_found")
+    for (const cause of ["no such resource", "Developer role", "vault allowlist", "lacks the scope", "GET /v1/credential"])
+      expect(text).toContain(cause)
     const { json } = await app.get("/v1/vaults")
     expect(json.type).toBe("/v1/docs/errors/missing_credentials")
     expect(seen).toContain(json.type)

@@ -249,14 +249,58 @@ describe("JSON bodies", () => {
     expect(await state()).toEqual(before)
   })
 
-  test("a body for an operation that takes none changes neither effect nor errors", async () => {
-    for (const operation of operations.filter((one) => withBody(one) && !("body" in bodyOf(one)))) {
+  /** The operations that take no body. */
+  const bodiless = () => operations.filter((one) => one.method === "DELETE" || (withBody(one) && !("body" in bodyOf(one))))
+
+  test("an absent resource gets 404 whatever body is sent to it", async () => {
+    expect(bodiless().length).toBe(4)
+    for (const operation of bodiless()) {
       const target = operation.path.replace(/(whs|del)_[0-9a-z]{26}/, "$1_01jz0000000000000000000000")
       for (const body of ["{", "x".repeat(70_000), '{"a":1}']) {
         const answer = await send(operation.method, target, "text/plain", body)
         expect([target, body.slice(0, 9), codeOf(answer)]).toEqual([target, body.slice(0, 9), "not_found"])
       }
     }
+  })
+
+  test("an operation that takes no body refuses fields, and changes nothing", async () => {
+    const before = await state()
+    for (const { method, path } of bodiless().filter(({ path }) => !path.endsWith("/redeliver"))) {
+      for (const [type, body, code] of [
+        ["application/json", '{"eventKind":"transaction.confirmed","a":1}', "invalid_body"],
+        ["application/json", "[]", "invalid_body"],
+        ["application/json", "null", "invalid_body"],
+        ["application/json", "{", "malformed_json"],
+        ["text/plain", "{}", "unsupported_media_type"],
+        ["application/json", `{"a":"${"x".repeat(70_000)}"}`, "payload_too_large"]
+      ] as const) {
+        const answer = await send(method, path, type, body)
+        expect([method, path, body.slice(0, 20), codeOf(answer)]).toEqual([method, path, body.slice(0, 20), code])
+      }
+      const { errors } = (await send(method, path, "application/json", '{"b":1,"a":{}}')).json
+      expect(errors).toEqual(
+        ["b", "a"].map((field) => ({ in: "body", field, code: "unknown_field", detail: "is not a field of this body" }))
+      )
+    }
+    expect(await state()).toEqual(before)
+    expect((await send("POST", `/v1/webhooks/${webhookId}/rotate-secret`, "application/json", "{}")).status).toBe(200)
+  })
+
+  test("a body with Content-Encoding gets 415 that names it", async () => {
+    const before = await state()
+    const packed = Bun.gzipSync(JSON.stringify(fields()))
+    for (const { method, path } of [...reading(), ...bodiless().filter(({ path }) => !path.endsWith("/redeliver"))]) {
+      for (const encoding of ["gzip", "br, gzip", "x".repeat(300)]) {
+        const answer = await app.request(method, path, {
+          key: keys.owner,
+          raw: packed,
+          headers: { "content-type": "application/json", "content-encoding": encoding }
+        })
+        expect([method, path, codeOf(answer)]).toEqual([method, path, "unsupported_media_type"])
+        expect(answer.json.detail).toContain(`Content-Encoding ${encoding.slice(0, 100)} `)
+      }
+    }
+    expect(await state()).toEqual(before)
   })
 
   test("a client that disconnects in the middle of its body leaves nothing behind", async () => {
@@ -289,7 +333,10 @@ describe("fields at fault", () => {
         { eventKinds: [null] },
         { "eventKinds.0": expect.stringMatching(/^must be one of transaction\.pending, .*webhook\.secret_rotated$/) }
       ],
-      ["PATCH", { eventKinds: [] }, { eventKinds: "must list at least one kind, each once" }],
+      ["PATCH", { eventKinds: [] }, { eventKinds: "must list 1 to 100 kinds, each once" }],
+      // The count comes first: none of the items is looked at.
+      ["PATCH", { eventKinds: Array.from({ length: 101 }, (_, index) => index) }, { eventKinds: "must list 1 to 100 kinds, each once" }],
+      ["PATCH", { vaultIds: Array.from({ length: 1_001 }, (_, index) => index) }, { vaultIds: "must list 1 to 1000 vaults, each once" }],
       [
         "PATCH",
         { vaultIds: [1], url: 3, description: 4 },

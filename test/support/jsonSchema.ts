@@ -47,6 +47,10 @@ export const misfits = (schema: Json, value: Json, root: Node, at = ""): Readonl
           `is none of ${JSON.stringify(given)}`
         )
         break
+      // Clients accept other values; the service sends these only.
+      case "x-extensible-enum":
+        check(value === null || list(given).includes(value), `is none of ${JSON.stringify(given)}`)
+        break
       case "const":
         check(Bun.deepEquals(given, value), `is not ${JSON.stringify(given)}`)
         break

@@ -39,7 +39,7 @@ export const run = async (command: ReadonlyArray<string>, options: Run = {}): Pr
 
 /** Messages of commands that cannot download at the moment. A package that does not exist is a failure instead. */
 const offline =
-  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off/
+  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Unknown host|Could not transfer artifact/
 
 /** Why the tests of a language are skipped: a program or a package index is missing. Empty if they run. */
 export const unlessFetched = async (what: string, fetchAll: () => Promise<unknown>): Promise<string> => {
@@ -56,25 +56,53 @@ export const lacks = (program: string): boolean => Bun.which(program) === null
 /** Why tests that need a program are skipped; empty if it is installed. */
 export const unless = (program: string): string => (lacks(program) ? ` (skipped: there is no ${program} on PATH)` : "")
 
+/**
+ * Makes a folder in the cache that is kept between runs. It is made under another name and renamed, so that it is never
+ * incomplete.
+ */
+export const kept = async (folder: string, make: (fresh: string) => Promise<unknown>): Promise<void> => {
+  if (fs.existsSync(folder)) return
+  const fresh = `${folder}.${process.pid}`
+  try {
+    await make(fresh)
+    // If two make it concurrently, the first one's is used.
+    if (!fs.existsSync(folder)) fs.renameSync(fresh, folder)
+  } finally {
+    fs.rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+/** The name of a folder for these libraries. */
+const nameOf = (libraries: ReadonlyArray<string>) => libraries.join("-").replaceAll(/==|@/g, "-")
+
+/** A folder `node_modules` with these packages, kept between runs; or the reason why there is none. */
+export const npm = async (packages: ReadonlyArray<string>): Promise<{ readonly modules: string; readonly without: string }> => {
+  const home = path.join(cache, `npm-${nameOf(packages)}`)
+  const modules = path.join(home, "node_modules")
+  if (!fs.existsSync(home) && lacks("npm")) return { modules, without: unless("npm") }
+  const without = await unlessFetched("the registry of npm", () =>
+    kept(home, async (fresh) => {
+      fs.mkdirSync(fresh, { recursive: true })
+      fs.writeFileSync(path.join(fresh, "package.json"), "{}")
+      await run(["npm", "install", "--no-audit", "--no-fund", ...packages], { cwd: fresh })
+    })
+  )
+  return { modules, without }
+}
+
 /** A virtual environment of Python with these libraries, kept between runs; or the reason why there is none. */
 export const python = async (libraries: ReadonlyArray<string>): Promise<{ readonly interpreter: string; readonly without: string }> => {
-  const environment = path.join(cache, `verify-${libraries.join("-").replaceAll("==", "-")}`)
+  const environment = path.join(cache, `verify-${nameOf(libraries)}`)
   const interpreter = path.join(environment, "bin", "python")
   if (fs.existsSync(environment)) return { interpreter, without: "" }
   if (lacks("python3")) return { interpreter, without: unless("python3") }
   if ((await outcome(["python3", "-c", "import venv, ensurepip"])).code !== 0)
     return { interpreter, without: " (skipped: Python has no venv with ensurepip; on Debian: apt install python3-venv)" }
-  const without = await unlessFetched("the package index of Python", async () => {
-    // Created under another name and renamed, so that it is never incomplete.
-    const fresh = `${environment}.${process.pid}`
-    try {
+  const without = await unlessFetched("the package index of Python", () =>
+    kept(environment, async (fresh) => {
       await run(["python3", "-m", "venv", fresh])
       await run([path.join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", ...libraries])
-      // If two create it concurrently, the first one's is used.
-      if (!fs.existsSync(environment)) fs.renameSync(fresh, environment)
-    } finally {
-      fs.rmSync(fresh, { recursive: true, force: true })
-    }
-  })
+    })
+  )
   return { interpreter, without }
 }

@@ -2,12 +2,12 @@
  * Generates `models.py` of the Python client from the OpenAPI document: a dataclass for each object that an operation returns or
  * an event carries, and the known values of sets that may grow.
  */
-import { document as published } from "../../src/app/OpenApi.ts"
+import { documentAt } from "../../src/app/openapi/OpenApi.ts"
 import { isNode, type Json, list, type Node, node, referent } from "../../test/support/jsonSchema.ts"
 import { docstring, inPython, snake, upper } from "./text.ts"
 
 /** The OpenAPI document. */
-export const document: Node = published
+export const document: Node = documentAt("/")
 
 /** The document's named schemas. */
 export const schemas = node(node(document["components"])["schemas"])

@@ -57,11 +57,7 @@ const resultOf = (operation: Operation): { readonly kind: "pages" | "file" | "va
   const { data, pagination } = node(whole["properties"])
   if (pagination !== undefined && parametersOf(operation, "query").some((one) => one["name"] === "cursor"))
     return { kind: "pages", type: typeOf(node(resolved(node(data))["items"]), "", "result") }
-  // A response with a status of its own is inlined in the document.
-  const inlined = Object.keys(schemas).find((one) => same(node(schemas[one])["properties"], whole["properties"]))
-  if (schema["$ref"] === undefined && inlined !== undefined)
-    return { kind: "value", type: typeOf(node(schemas[inlined]), inlined, "result") }
-  return { kind: "value", type: typeOf(schema, name === "createWebhook" ? "CreatedWebhook" : `${upper(name)}Result`, "result") }
+  return { kind: "value", type: typeOf(schema, `${upper(name)}Result`, "result") }
 }
 
 /** The codes that responses can have. */

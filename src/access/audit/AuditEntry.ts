@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { timestamp } from "../../values/Timestamp.ts"
 import { actions, actorTypes } from "./AuditTrail.ts"
 
-const described = (description: string) => Schema.String.annotations({ description })
+const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const value = (description: string, example: unknown) => Schema.Unknown.annotations({ jsonSchema: { description, examples: [example] } })
 const orNull = (description: string) => Schema.NullOr(Schema.String).annotations({ description })
 
@@ -24,8 +24,8 @@ export const AuditEntry = Schema.Struct({
     examples: ["webhook.updated"]
   }),
   target: Schema.Struct({
-    type: described("webhook, recovery, delivery, api_key, user, account or organization"),
-    id: described("Id of the target; for an account, the id of its user")
+    type: described("webhook, recovery, delivery, api_key, user, account or organization", "webhook"),
+    id: described("Id of the target; for an account, the id of its user", "whs_01jz0000000000000000000000")
   }).annotations({ identifier: "AuditTarget" }),
   clientAddress: orNull("Address of the client; null without a request"),
   requestId: orNull("The request's id, as in X-Request-Id"),
@@ -33,7 +33,8 @@ export const AuditEntry = Schema.Struct({
     key: Schema.String,
     value: Schema.Struct({ old: value("Value before; null where there was none", "ACTIVE"), new: value("Value after", "PAUSED") })
   }).annotations({
-    description: "Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin"
+    description: "Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin",
+    examples: [{ status: { old: "ACTIVE", new: "PAUSED" } }]
   })
 }).annotations({ identifier: "AuditEntry", title: "Audit entry" })
 export type AuditEntry = typeof AuditEntry.Type

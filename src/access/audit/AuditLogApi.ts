@@ -23,7 +23,7 @@ export class AuditLogApi extends HttpApiGroup.make("auditLog")
               message: () => "must be an id of 1 to 100 characters"
             })
           ),
-          action: Schema.optional(Schema.Literal(...actions).annotations({ description: "Only this action" })),
+          action: Schema.optional(Schema.Literal(...actions).annotations({ title: "AuditAction", description: "Only this action" })),
           occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
           occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
         })

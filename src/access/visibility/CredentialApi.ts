@@ -11,12 +11,14 @@ import { Timestamp } from "../../values/Timestamp.ts"
 import { Authenticated, NotFound } from "./scopeMiddleware.ts"
 
 const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
-const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
+const count = (description: string) =>
+  Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description, examples: [3] } })
 
 /** Why a vault is visible to a key or not: the first reason that applies. */
 const Because = Schema.Literal("unknown", "scope", "allowlist", "visible").annotations({
   description:
-    "unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist does not include it; visible: reads return it"
+    "unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist does not include it; visible: reads return it",
+  examples: ["visible"]
 })
 
 /** The key of the request, its user, and what they can see. */
@@ -24,11 +26,13 @@ export const Credential = Schema.Struct({
   key: Schema.Struct({
     id: text("Id of the key", "key_01jz0000000000000000000000"),
     label: text("Free text for people", "Ledger import"),
-    scopes: Schema.Array(Schema.String).annotations({ description: "Scopes of the key" }),
+    scopes: Schema.Array(text("Scope", "vault:read")).annotations({ description: "Scopes of the key" }),
     vaultIds: Schema.NullOr(Schema.Array(Schema.String)).annotations({
       description: "Vault allowlist; null allows every vault on which the user has the Developer role"
     }),
-    ipAllowlist: Schema.Array(Schema.String).annotations({ description: "Address ranges from which the key may be used; empty: any" }),
+    ipAllowlist: Schema.Array(text("CIDR", "203.0.113.0/24")).annotations({
+      description: "Address ranges from which the key may be used; empty: any"
+    }),
     createdAt: Timestamp,
     expiresAt: Schema.NullOr(Timestamp).annotations({ description: "When it expires; null: never" })
   }),
@@ -39,7 +43,8 @@ export const Credential = Schema.Struct({
   organizationId: text("The organization", "org_acme"),
   ownerLevel: Schema.Boolean.annotations({ description: "Whether the key may manage webhooks, given `webhook:manage`" }),
   clientAddress: Schema.NullOr(Schema.String).annotations({
-    description: "The address that this request came from, as the service sees it"
+    description: "The address that this request came from, as the service sees it",
+    examples: ["203.0.113.7"]
   }),
   vaults: Schema.Struct({
     role: count("Vaults where the user has the Developer role"),

@@ -4,8 +4,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Struct } from "effect"
-import { type Code, codes, portalCodes } from "../../http/Problem.ts"
+import { apiCodes, type Code, codes } from "../../http/Problem.ts"
 import { bar, page } from "./page.ts"
 
 const FOLDER = path.resolve(import.meta.dir, "../../../docs")
@@ -86,9 +85,6 @@ export const guidePages: ReadonlyMap<string, string> = new Map(
   guides.map(([name, file, title]) => [name, framed(title, GUIDES, name, fs.readFileSync(path.join(FOLDER, file), "utf8"))])
 )
 
-/** The API's error codes, without those of the portal. */
-const apiCodes = Struct.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
-
 /** Every error of the API in a table. */
 export const errorList: string = framed(
   "Errors",
@@ -101,7 +97,7 @@ Every response that is not 2xx is \`application/problem+json\` (RFC 9457). Its \
 
 | Status | Code | Meaning |
 | --- | --- | --- |
-${apiCodes.map(([code, [status, title]]) => `| ${status} | [${code}](${ERRORS}/${code}) | ${title} |`).join("\n")}`
+${apiCodes.map((code) => `| ${codes[code][0]} | [${code}](${ERRORS}/${code}) | ${codes[code][1]} |`).join("\n")}`
 )
 
 /** Advice for an error by status, if its code has none. */
@@ -109,14 +105,21 @@ const byStatus: Readonly<Record<number, string>> = {
   400: "Correct the request: `errors` lists each invalid field, and `detail` says what is wrong. The same request will fail again.",
   401: "Send `Authorization: Bearer <API key>` with a key that is not revoked and not expired. Create keys in the portal.",
   403: "The key is valid but may not do this. Use a key with the scope, from an allowed address, or ask an owner of your organization.",
-  404: "The resource does not exist, or the key cannot see it; both get the same response. Check the id, the key's vault allowlist and your role on the vault.",
+  404: `The response is the same for four causes, so that it reveals nothing:
+
+- There is no such resource: check the id.
+- The user of the key does not have the Developer role on the vault.
+- The key has a vault allowlist that does not contain the vault.
+- The key lacks the scope: \`vault:read\` for vaults, \`webhook:read\` for webhooks, events and deliveries.
+
+\`GET /v1/credential\` answers any valid key. It shows the key's scopes, its allowlist and how many vaults it sees, and with \`?vaultId=\` why it does not see a vault.`,
   405: "The `Allow` header lists the methods of this path.",
   406: "Send `Accept: application/json` or no `Accept` header.",
   409: "The state of the resource does not allow this now. Read it again before you retry.",
   410: "The data is no longer stored. `detail` says how to continue.",
   413: "Bodies have at most 64 KiB.",
   414: "The request target has at most 8 KiB. Use fewer or shorter filters.",
-  415: "Send the body with `Content-Type: application/json`.",
+  415: "Send the body with `Content-Type: application/json` and without `Content-Encoding`.",
   422: "The request is well-formed but cannot be carried out. `detail` says why.",
   429: "Wait for the number of seconds in `Retry-After`, then send the request again. The `RateLimit` header has the remaining quota.",
   500: "This is an error in the service. Retry later, and quote `requestId` when you report it.",
@@ -141,7 +144,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
 
 /** The pages of the error codes. */
 export const errorPages: ReadonlyMap<string, string> = new Map(
-  apiCodes.map(([code, [status, title]]) => {
+  apiCodes.map((code) => {
+    const [status, title] = codes[code]
     const text = advice[code] ?? byStatus[status] ?? ""
     return [code, framed(title, ERRORS, "", `# ${title}\n\n\`${code}\`, status ${status}\n\n${text}\n\n[All errors](${ERRORS})`)]
   })

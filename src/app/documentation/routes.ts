@@ -3,8 +3,11 @@ import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
-import { notFound } from "../../http/Problem.ts"
+import { LRUCache } from "lru-cache"
+import { notFound, type Problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
+import { originOf } from "../../portal/server/origin.ts"
+import type { Settings } from "../../runtime/settings/Settings.ts"
 import { style, stylePath } from "./page.ts"
 
 /** Whether a path needs no key: everything under the documentation's base path. */
@@ -15,8 +18,8 @@ const SOON = "public, max-age=300"
 const LONG = "public, max-age=31536000, immutable"
 const plainPolicy = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Compressed texts. */
-const packed = new Map<string, Uint8Array>()
+/** Compressed texts: of every page, and of the document as seen from some addresses. */
+const packed = new LRUCache<string, Uint8Array>({ max: 200 })
 
 /** A text, compressed if the client accepts it. */
 const send = (text: string, contentType: string, cache: string, policy = plainPolicy) =>
@@ -49,12 +52,23 @@ const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
 // Most processes never serve these pages, so nothing is loaded before the first request.
 const reference = lazy(() => import("./reference.ts").then(async (module) => ({ ...(await module.reference()), policy: module.policy })))
 const guides = lazy(() => import("./guides.ts"))
-const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
+const documents = lazy(async () => {
+  const { documentAt } = await import("../openapi/OpenApi.ts")
+  return new LRUCache<string, string>({ max: 20, memoMethod: (origin) => JSON.stringify(documentAt(origin)) })
+})
+/** The document, which names the service's origin. Without one that a setting or loopback confirms, it is where it was served. */
+const openapi = Effect.zipWith(documents, originOf, (texts, origin) => texts.memo(origin ?? "/"))
 
 const guidePage = (one: string) => Effect.flatMap(guides, ({ guidePages }) => found(guidePages.get(one)))
 
+type Answer = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  Problem<"not_found">,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Settings
+>
+
 /** The response of each path. */
-export const routes = [
+export const routes: ReadonlyArray<readonly [HttpRouter.PathInput, Answer]> = [
   ["/v1/openapi.json", Effect.flatMap(openapi, (text) => send(text, "application/json", SOON))],
   ["/v1/docs", Effect.flatMap(reference, ({ html, policy }) => send(html, HTML, SOON, policy))],
   ["/v1/docs/guides", guidePage("quick-start")],
@@ -70,4 +84,4 @@ export const routes = [
       return script === undefined ? yield* notFound() : yield* send(script, "text/javascript; charset=utf-8", LONG)
     })
   ]
-] as const
+]

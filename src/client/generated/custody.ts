@@ -6,6 +6,17 @@ export interface Page<A> {
   readonly pagination: Pagination
 }
 
+export interface FieldIssue {
+  /** The part of the request */
+  readonly in: "path" | "query" | "header" | "body"
+  /** Name of the parameter, or path in the body */
+  readonly field: string
+  /** What kind of error it is */
+  readonly code: string
+  /** What is expected */
+  readonly detail: string
+}
+
 export interface Vault {
   /** Opaque, prefixed vault_ */
   readonly id: string
@@ -23,13 +34,6 @@ export interface Pagination {
   readonly limit: number
   /** Cursor of the next page; null on the last page */
   readonly nextCursor: string | null
-}
-
-export interface FieldIssue {
-  readonly in: "path" | "query" | "header" | "body"
-  readonly field: string
-  readonly code: string
-  readonly detail: string
 }
 
 export interface Balance {
@@ -54,6 +58,12 @@ export interface BalanceRecord {
   readonly recordedAt: string
 }
 
+/** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+export type TransactionStatus = "pending" | "confirmed" | "failed" | "replaced" | "dropped"
+
+/** Into or out of the vault */
+export type Direction = "inbound" | "outbound"
+
 export interface Transaction {
   /** Opaque, prefixed tx_; the same for a network, hash, index, vault and direction */
   readonly id: string
@@ -63,6 +73,7 @@ export interface Transaction {
   readonly network: string
   /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
   readonly status: TransactionStatus
+  /** Into or out of the vault */
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
@@ -87,10 +98,7 @@ export interface Transaction {
   readonly updatedAt: string
 }
 
-/** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
-export type TransactionStatus = "pending" | "confirmed" | "failed" | "replaced" | "dropped"
-
-export type Direction = "inbound" | "outbound"
+export type ExportFormat = "csv" | "ndjson"
 
 export interface TransactionFee {
   /** Asset identifier: {network}/{tokenType}[:{address}] */
@@ -228,5 +236,6 @@ export interface Asset {
 export interface Network {
   /** Friendly name */
   readonly name: string
+  /** Whether its assets have value */
   readonly kind: "mainnet" | "testnet"
 }

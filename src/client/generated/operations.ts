@@ -8,16 +8,16 @@ import type {
   BalanceRecord,
   DepositAddress,
   Direction,
+  ExportFormat,
   Network,
   Statement,
   Transaction,
-  TransactionDetail,
   TransactionStatus,
   Vault
 } from "./custody.ts"
 import type {
+  AuditAction,
   AuditEntry,
-  CreatedWebhook,
   CreateRecovery,
   CreateWebhook,
   Credential,
@@ -27,6 +27,7 @@ import type {
   EventDeliveries,
   EventFeedPage,
   EventKind,
+  FeedStart,
   PingResult,
   PreviewWebhook,
   Recovery,
@@ -38,7 +39,8 @@ import type {
   WebhookEventDetail,
   WebhookPreview,
   WebhookStatus,
-  WebhookWithHealth
+  WebhookWithHealth,
+  WebhookWithSecret
 } from "./webhooks.ts"
 
 /** Filters of {@link Operations.listVaults}. */
@@ -100,7 +102,7 @@ export interface ListTransactionsQuery {
 /** Filters of {@link Operations.exportTransactions}. */
 export interface ExportTransactionsQuery {
   /** `csv` (RFC 4180), or `ndjson`: one Transaction per line */
-  readonly format: "csv" | "ndjson"
+  readonly format: ExportFormat
   /** Only this status */
   readonly status?: TransactionStatus | undefined
   /** Only this direction */
@@ -196,7 +198,7 @@ export interface ReadEventFeedQuery {
   /** A `resumeCursor`: only events recorded after it; default: the whole log */
   readonly after?: string | undefined
   /** `now`: only events recorded from now on; not together with `after` */
-  readonly from?: "now" | undefined
+  readonly from?: FeedStart | undefined
   /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only events of this kind; may be given several times */
@@ -266,46 +268,7 @@ export interface ListAuditLogQuery {
   /** Only by this API key, session or user */
   readonly actor?: string | undefined
   /** Only this action */
-  readonly action?:
-    | "webhook.created"
-    | "webhook.updated"
-    | "webhook.deleted"
-    | "webhook.secret_rotated"
-    | "webhook.pinged"
-    | "webhook.disabled"
-    | "webhook.held"
-    | "webhook.released"
-    | "webhook.deliveries_retried"
-    | "webhook.deliveries_canceled"
-    | "recovery.created"
-    | "recovery.paused"
-    | "recovery.resumed"
-    | "recovery.canceled"
-    | "delivery.redelivered"
-    | "delivery.retried"
-    | "delivery.canceled"
-    | "user.created"
-    | "user.updated"
-    | "api_key.created"
-    | "api_key.updated"
-    | "api_key.revoked"
-    | "account.invited"
-    | "account.invitation_accepted"
-    | "account.signed_in"
-    | "account.sign_in_failed"
-    | "account.second_factor_added"
-    | "account.second_factor_failed"
-    | "account.locked"
-    | "account.password_changed"
-    | "account.backup_codes_renewed"
-    | "account.passkey_added"
-    | "account.passkey_removed"
-    | "account.sessions_ended"
-    | "master_key.reencrypted"
-    | "organization.exported"
-    | "organization.deleting"
-    | "organization.deleted"
-    | undefined
+  readonly action?: AuditAction | undefined
   /** Only at or after this */
   readonly occurredAfter?: string | undefined
   /** Only at or before this */
@@ -326,8 +289,6 @@ export interface Operations {
   listBalanceHistory(vaultId: string, query: ListBalanceHistoryQuery, options?: RequestOptions): Pages<BalanceRecord>
   /** List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND. `GET /v1/vaults/{vaultId}/transactions` */
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
-  /** Get a transaction. One transaction of the vault, and every state that it has had. `GET /v1/vaults/{vaultId}/transactions/{transactionId}` */
-  getTransaction(vaultId: string, transactionId: string, options?: RequestOptions): Promise<TransactionDetail>
   /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
@@ -341,7 +302,7 @@ export interface Operations {
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
   /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks. `POST /v1/webhooks` */
-  createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<CreatedWebhook>
+  createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<WebhookWithSecret>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>
   /** Preview a webhook. Shows what a webhook with these entities, kinds and vaults would have received in the last 31 days. Changes nothing. Requires the same access as creating the webhook. `POST /v1/webhooks/preview` */
@@ -415,7 +376,6 @@ export interface OperationErrors {
   readonly listBalances: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listBalanceHistory: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listTransactions: CommonErrorCode | "invalid_cursor" | "not_found"
-  readonly getTransaction: CommonErrorCode | "not_found"
   readonly exportTransactions: CommonErrorCode | "not_found" | "too_many_rows" | "too_many_exports"
   readonly listAddresses: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
@@ -454,29 +414,53 @@ export interface OperationErrors {
     | "payload_too_large"
     | "unsupported_media_type"
     | "url_not_deliverable"
-  readonly deleteWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly deleteWebhook:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly rotateSecret:
     | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
     | "insufficient_scope"
     | "owner_required"
     | "not_found"
     | "rotation_limit_reached"
     | "idempotency_in_progress"
+    | "payload_too_large"
+    | "unsupported_media_type"
     | "idempotency_key_reused"
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
-  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "cursor_gone" | "too_many_streams"
+  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "too_many_streams"
   readonly listWebhookDeliveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listEventDeliveries: CommonErrorCode | "not_found"
   readonly redeliver:
     | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
     | "insufficient_scope"
     | "owner_required"
     | "not_found"
     | "webhook_disabled"
     | "idempotency_in_progress"
+    | "payload_too_large"
+    | "unsupported_media_type"
     | "idempotency_key_reused"
-  readonly pingWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly pingWebhook:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly createRecovery:
     | CommonErrorCode
     | "malformed_json"
@@ -492,7 +476,16 @@ export interface OperationErrors {
     | "idempotency_key_reused"
   readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getRecovery: CommonErrorCode | "not_found"
-  readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly pauseRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly resumeRecovery:
     | CommonErrorCode
     | "malformed_json"
@@ -501,7 +494,18 @@ export interface OperationErrors {
     | "owner_required"
     | "not_found"
     | "recovery_ended"
-  readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
+  readonly cancelRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode
   readonly listEventCheckpoints: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "not_found"
@@ -531,15 +535,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     path: "/v1/vaults/{vaultId}/transactions",
     pages: true,
     query: true,
-    file: false,
-    body: false,
-    once: false
-  },
-  getTransaction: {
-    method: "GET",
-    path: "/v1/vaults/{vaultId}/transactions/{transactionId}",
-    pages: false,
-    query: false,
     file: false,
     body: false,
     once: false

@@ -8,7 +8,7 @@ export const Asset = Schema.Struct({
   name: Schema.String.annotations({ description: "Full name", examples: ["Ether"] }),
   decimals: Schema.Int.annotations({
     description: "Decimal places of the smallest unit",
-    jsonSchema: { type: "integer", minimum: 0, maximum: 78 }
+    jsonSchema: { type: "integer", minimum: 0, maximum: 78, examples: [18] }
   }),
   network: Schema.String.annotations({ description: "Friendly network name", examples: ["ethereum"] })
 }).annotations({ identifier: "Asset", title: "Asset" })
@@ -16,5 +16,5 @@ export const Asset = Schema.Struct({
 /** A network. */
 export const Network = Schema.Struct({
   name: Schema.String.annotations({ description: "Friendly name", examples: ["ethereum"] }),
-  kind: Schema.Literal("mainnet", "testnet")
+  kind: Schema.Literal("mainnet", "testnet").annotations({ description: "Whether its assets have value" })
 }).annotations({ identifier: "Network", title: "Network" })

@@ -24,9 +24,9 @@ const digest = (description: string) =>
 export const StatementLine = Schema.Struct({
   asset: text("Asset identifier", "ethereum/native"),
   symbol: text("Ticker", "ETH"),
-  opening: amount("Balance when the day began"),
-  inbound: amount("Sum of the confirmed inbound transactions of the day"),
-  outbound: amount("Sum of the confirmed outbound transactions of the day"),
+  opening: amount("Balance when the day began", "10"),
+  inbound: amount("Sum of the confirmed inbound transactions of the day", "2.5"),
+  outbound: amount("Sum of the confirmed outbound transactions of the day", "1"),
   other: Schema.String.annotations({
     jsonSchema: {
       type: "string",
@@ -35,8 +35,8 @@ export const StatementLine = Schema.Struct({
       examples: ["-0.000021"]
     }
   }),
-  closing: amount("Balance when the day ended"),
-  transactionCount: Schema.Int.annotations({ description: "Confirmed transactions of the day" })
+  closing: amount("Balance when the day ended", "11.499979"),
+  transactionCount: Schema.Int.annotations({ description: "Confirmed transactions of the day", examples: [4] })
 }).annotations({ identifier: "StatementLine" })
 export type StatementLine = typeof StatementLine.Type
 
@@ -46,12 +46,16 @@ export const Statement = Schema.Struct({
   date: Schema.String.annotations({
     jsonSchema: { type: "string", pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description: "The UTC day", examples: ["2025-03-24"] }
   }),
-  revision: Schema.Int.annotations({ description: "Number of the revision: 1, and one more each time late records change the day" }),
+  revision: Schema.Int.annotations({
+    description: "Number of the revision: 1, and one more each time late records change the day",
+    examples: [1]
+  }),
   sealedAt: timestamp("When it was sealed"),
   previousHash: Schema.NullOr(
     digest("Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first")
   ).annotations({
-    description: "Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first"
+    description: "Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first",
+    examples: ["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"]
   }),
   hash: digest("SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws`"),
   assets: Schema.Array(StatementLine).annotations({ description: "One line per asset" }),

@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { VaultDocumentReadable, VaultReadable } from "../../access/visibility/scopeMiddleware.ts"
+import { alsoAs } from "../../http/alsoAs.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest } from "../../http/Problem.ts"
@@ -38,6 +39,14 @@ export class StatementsApi extends HttpApiGroup.make("statements")
       .addError(InvalidRequest)
       .middleware(VaultDocumentReadable)
       .annotate(OpenApi.Summary, "Get a statement")
+      .annotate(
+        OpenApi.Transform,
+        alsoAs(
+          "text/csv",
+          "With `Accept: text/csv`: a header line, then the statement's lines",
+          "asset,symbol,opening,inbound,outbound,other,closing,transactionCount\r\nethereum/native,ETH,'10,'2.5,'1,'-0.000021,'11.499979,4\r\n"
+        )
+      )
       .annotate(
         OpenApi.Description,
         "The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV."

@@ -5,6 +5,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { VaultDocumentReadable, VaultReadable, VaultsReadable } from "../../access/visibility/scopeMiddleware.ts"
+import { alsoAs } from "../../http/alsoAs.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
@@ -18,8 +19,11 @@ import {
   Transaction,
   TransactionDetail,
   TransactionStatus,
+  transactionExample,
+  transactionJson,
   Vault
 } from "../../values/Vault.ts"
+import { csvHeader, csvLines } from "./transactionCsv.ts"
 
 const TooManyRows = problems("TooManyRows", "too_many_rows")
 const TooManyExports = problems("TooManyExports", "too_many_exports")
@@ -126,18 +130,28 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .setPath(path)
       .setUrlParams(
         query({
-          format: Schema.Literal("csv", "ndjson").annotations({ description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line" }),
+          format: Schema.Literal("csv", "ndjson").annotations({
+            title: "ExportFormat",
+            description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line"
+          }),
           ...TransactionFilters
         })
       )
       .addSuccess(
-        Schema.String.annotations({ description: "The file" }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/csv" }))
+        Schema.String.annotations({
+          description: "With `format=csv`: a header line, then a line per transaction",
+          examples: [csvHeader + csvLines(`${transactionJson(transactionExample)}\n`)]
+        }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/csv" }))
       )
       .addError(InvalidRequest)
       .addError(TooManyRows)
       .addError(TooManyExports)
       .middleware(VaultDocumentReadable)
       .annotate(OpenApi.Summary, "Export transactions")
+      .annotate(
+        OpenApi.Transform,
+        alsoAs("application/x-ndjson", "With `format=ndjson`: a Transaction per line", `${transactionJson(transactionExample)}\n`)
+      )
       .annotate(
         OpenApi.Description,
         "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete."

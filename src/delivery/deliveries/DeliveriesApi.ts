@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../../access/visibility/scopeMiddleware.ts"
 import { eventPath } from "../../events/log/EventsApi.ts"
 import { KindName } from "../../events/log/Kind.ts"
+import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../../http/Body.ts"
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../../http/Idempotency.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
@@ -69,7 +70,9 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .setUrlParams(noQuery)
       .setHeaders(IdempotencyHeaders)
       .addSuccess(Delivery, { status: 202 })
-      .addError(InvalidRequest)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
       .addError(InsufficientScope)
       .addError(OwnerRequired)
       .addError(WebhookDisabled)
@@ -87,7 +90,9 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .setPath(webhookPath)
       .setUrlParams(noQuery)
       .addSuccess(PingResult)
-      .addError(InvalidRequest)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
       .addError(InsufficientScope)
       .addError(OwnerRequired)
       .middleware(WebhookReadable)

@@ -6,8 +6,10 @@ import { Timestamp, timestamp } from "../../values/Timestamp.ts"
 export const statuses = ["PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "CANCELED"] as const
 export const DeliveryStatus = Schema.Literal(...statuses).annotations({
   identifier: "DeliveryStatus",
+  title: "DeliveryStatus",
   description:
-    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits in the queue of its webhook, see heldBecause; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
+    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits in the queue of its webhook, see heldBecause; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting",
+  examples: ["DELIVERED"]
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -38,8 +40,11 @@ export const Attempt = Schema.Struct({
     description:
       "2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added."
   }),
-  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
-  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived or the attempt failed" }),
+  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response", examples: [200] }),
+  latencyMs: Schema.Int.annotations({
+    description: "Milliseconds until the response headers arrived or the attempt failed",
+    examples: [87]
+  }),
   bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" })
 }).annotations({ identifier: "Attempt" })
 export type Attempt = typeof Attempt.Type
@@ -68,7 +73,10 @@ export const Delivery = Schema.Struct({
     description: "The delivery that this one redelivers; null otherwise"
   }),
   recoveryId: Schema.NullOr(Schema.String).annotations({ description: "The recovery that created it; null otherwise" }),
-  deliveredAt: Schema.NullOr(Timestamp),
+  deliveredAt: Schema.NullOr(Timestamp).annotations({
+    description: "When the endpoint returned 2xx; null before that",
+    examples: ["2025-03-24T22:01:59.000Z"]
+  }),
   createdAt: Timestamp
 }).annotations({ identifier: "Delivery", title: "Delivery" })
 export type Delivery = typeof Delivery.Type

@@ -9,6 +9,7 @@ import { reads, turns } from "../../access/visibility/Admission.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { Api } from "../../app/Api.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
+import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
 import { answer, Pages } from "../../http/Page.ts"
@@ -89,8 +90,8 @@ export const layer = HttpApiBuilder.group(
               status: 202,
               body: delivery
             }))
-            const sent = yield* Idempotency.sentText
-            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, made))
+            yield* Body.none
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), Idempotency.NO_BODY, made))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         { uninterruptible: true }
@@ -106,8 +107,7 @@ export const layer = HttpApiBuilder.group(
               Effect.gen(function* () {
                 if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
                 yield* requireManage(principal)
-                // A body is not used, but it is read so that the time limit for sending one ends.
-                yield* Idempotency.sentText
+                yield* Body.none
                 yield* spendPing(webhookId)
                 return yield* pings.ping(inTurn(pings.enter(principal, webhookId)))
               })

@@ -1,6 +1,7 @@
 /** Recoveries of missed events, as the API accepts and returns them. C-4. */
 import { Schema } from "effect"
 import { KindName } from "../../events/log/Kind.ts"
+import { listOf } from "../../http/Body.ts"
 import { Timestamp, TimestampField, timestamp } from "../../values/Timestamp.ts"
 
 /** Longest period of the log that a recovery covers, in days. */
@@ -12,6 +13,7 @@ const MAX_RATE = 1_000
 const inclusions = ["FAILED", "CANCELED", "MISSED"] as const
 const Inclusion = Schema.Literal(...inclusions).annotations({
   identifier: "RecoveryInclusion",
+  title: "RecoveryInclusion",
   description: "FAILED or CANCELED: the event's last delivery ended with that status; MISSED: the event had no delivery"
 })
 
@@ -21,6 +23,7 @@ export const RecoveryStatus = Schema.Literal("RUNNING", "PAUSED", "COMPLETED", "
     "RUNNING: deliveries are created or still waiting; PAUSED: no further deliveries are created; COMPLETED: all of its deliveries have ended; CANCELED: it was canceled"
 })
 
+const vaultId = Schema.String.annotations({ description: "Vault id", examples: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"] })
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
 const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
 
@@ -32,7 +35,7 @@ export const Recovery = Schema.Struct({
   since: timestamp("Events recorded at or after this time"),
   until: timestamp("Events recorded up to this time"),
   eventKinds: nullable(Schema.Array(Schema.String), "Only these kinds; null for all that the webhook receives"),
-  vaultIds: nullable(Schema.Array(Schema.String), "Only these vaults; null for all that the webhook covers"),
+  vaultIds: nullable(Schema.Array(vaultId), "Only these vaults; null for all that the webhook covers"),
   include: Schema.Array(Inclusion).annotations({ description: "Which events it sends again" }),
   ratePerSecond: nullable(Schema.Int, "Maximum number of deliveries created per second; null: as fast as the endpoint accepts them"),
   progress: Schema.Struct({
@@ -53,28 +56,14 @@ export const Recovery = Schema.Struct({
 }).annotations({ identifier: "Recovery", title: "Recovery" })
 export type Recovery = typeof Recovery.Type
 
-const list = <A, I>(item: Schema.Schema<A, I>, most: number, what: string) =>
-  Schema.Array(item).pipe(
-    Schema.filter(
-      (values) =>
-        (values.length > 0 && values.length <= most && new Set(values).size === values.length) ||
-        `must list 1 to ${most} ${what}, each once`,
-      { jsonSchema: { minItems: 1, maxItems: most, uniqueItems: true } }
-    )
-  )
-
 /** Body of a creation. It may only narrow what the webhook receives. */
 export const CreateRecovery = Schema.Struct({
   since: TimestampField.annotations({ description: "Events recorded at or after this time, at most 31 days before `until`" }),
   until: Schema.optional(TimestampField.annotations({ description: "Events recorded up to this time; default: now" })),
-  eventKinds: Schema.optional(list(KindName, 100, "kinds").annotations({ description: "Kinds that the webhook receives; default: all" })),
-  vaultIds: Schema.optional(
-    list(Schema.String, 1_000, "vaults").annotations({ description: "Vaults that the webhook covers; default: all" })
-  ),
+  eventKinds: Schema.optional(listOf(KindName, 100, "kinds", "Kinds that the webhook receives; default: all")),
+  vaultIds: Schema.optional(listOf(vaultId, 1_000, "vaults", "Vaults that the webhook covers; default: all")),
   include: Schema.optionalWith(
-    list(Inclusion, inclusions.length, "of FAILED, CANCELED and MISSED").annotations({
-      description: "Which events to send again; default: all three"
-    }),
+    listOf(Inclusion, inclusions.length, "of FAILED, CANCELED and MISSED", "Which events to send again; default: all three"),
     { default: () => inclusions }
   ),
   ratePerSecond: Schema.optional(
@@ -84,6 +73,7 @@ export const CreateRecovery = Schema.Struct({
         type: "integer",
         minimum: 1,
         maximum: MAX_RATE,
+        examples: [10],
         description: "Maximum number of deliveries created per second; default: as fast as the endpoint accepts them"
       }
     })

@@ -4,6 +4,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { callerOf, Principal, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
+import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
@@ -32,9 +33,15 @@ export const layer = HttpApiBuilder.group(
 
     const mutation = { uninterruptible: true }
 
-    /** The operation has no body; it is read so that the timeout for sending one does not apply later. */
-    const commanded = <A, E, R>(act: (principal: PrincipalState) => Effect.Effect<A, E, R>) =>
-      Effect.zipRight(Idempotency.sentText, inTurn(Effect.flatMap(Principal, act))).pipe(dieOnSql)
+    const commanded = <A, E, R>(recoveryId: string, act: (principal: PrincipalState, recoveryId: string) => Effect.Effect<A, E, R>) =>
+      Effect.gen(function* () {
+        const principal = yield* Principal
+        // Whether it exists and the caller may change it is checked before the body.
+        if (Option.isNone(yield* inTurn(repo.find(principal, recoveryId)))) return yield* notFound()
+        yield* requireManage(principal)
+        yield* Body.none
+        return yield* inTurn(act(principal, recoveryId))
+      }).pipe(dieOnSql)
 
     return handlers
       .handleRaw(
@@ -80,17 +87,17 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "pauseRecovery",
-        handler("pauseRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.pause(principal, recoveryId))),
+        handler("pauseRecovery", ({ path: { recoveryId } }) => commanded(recoveryId, recoveries.pause)),
         mutation
       )
       .handle(
         "resumeRecovery",
-        handler("resumeRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.resume(principal, recoveryId))),
+        handler("resumeRecovery", ({ path: { recoveryId } }) => commanded(recoveryId, recoveries.resume)),
         mutation
       )
       .handle(
         "cancelRecovery",
-        handler("cancelRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.cancel(principal, recoveryId))),
+        handler("cancelRecovery", ({ path: { recoveryId } }) => commanded(recoveryId, recoveries.cancel)),
         mutation
       )
   })

@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { Event } from "../../events/log/Event.ts"
 import { KindName, StoredKind } from "../../events/log/Kind.ts"
+import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { Timestamp, timestamp } from "../../values/Timestamp.ts"
 
@@ -12,14 +13,18 @@ const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Sch
 /** `ACTIVE` receives events, `PAUSED` receives them when it is resumed, `DISABLED` does not. */
 export const WebhookStatus = Schema.Literal("ACTIVE", "PAUSED", "DISABLED").annotations({
   identifier: "WebhookStatus",
+  title: "WebhookStatus",
   description:
     "ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created"
 })
 /** Why a webhook is disabled. */
 export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annotations({
   identifier: "DisabledReason",
+  title: "DisabledReason",
   description: "MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice"
 })
+
+const vaultId = described("Vault id", "vault_dkjh7m6gvxzc2wjrphqz46b3br")
 
 const fields = {
   id: described("Opaque, prefixed whs_", "whs_01jz0000000000000000000000"),
@@ -33,7 +38,7 @@ const fields = {
   }),
   eventKinds: Schema.Array(StoredKind).annotations({ description: "Kinds of event that it receives" }),
   vaultIds: nullable(
-    Schema.Array(Schema.String),
+    Schema.Array(vaultId),
     "Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter."
   ),
   notificationEmail: described("Where operational notices go", "ops@example.com"),
@@ -49,10 +54,14 @@ export type Webhook = typeof Webhook.Type
 const secret = described("Signing secret; returned only once", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
 
 /** A webhook in the response to its creation: with its secret, only once. Spec: Delivery contract 5. */
-export const CreatedWebhook = Schema.Struct({ ...fields, secret }).annotations({ identifier: "CreatedWebhook" })
-export type CreatedWebhook = typeof CreatedWebhook.Type
+export const WebhookWithSecret = Schema.Struct({ ...fields, secret }).annotations({
+  title: "WebhookWithSecret",
+  description: "The response of a webhook's creation: the webhook with its signing secret, which is returned only here"
+})
+export type WebhookWithSecret = typeof WebhookWithSecret.Type
 
-const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
+const count = (description: string, example = 0) =>
+  Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description, examples: [example] } })
 
 /** Health of a webhook. Decision D-19. */
 export const Health = Schema.Struct({
@@ -90,14 +99,16 @@ export const PingResult = Schema.Struct({
   at: Timestamp,
   success: Schema.Boolean.annotations({ description: "Whether the endpoint returned 2xx in time" }),
   result: described("Result, as of an attempt", "2xx"),
-  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
-  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived or the ping failed" }),
+  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response", examples: [200] }),
+  latencyMs: Schema.Int.annotations({
+    description: "Milliseconds until the response headers arrived or the ping failed",
+    examples: [87]
+  }),
   bodySnippet: nullable(Schema.String, "Beginning of the response body")
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type
 
 const message = (text: string) => ({ message: () => text })
-const unique = <A>(values: ReadonlyArray<A>) => new Set(values).size === values.length
 
 const Url = Schema.String.annotations({
   ...message("must be a URL"),
@@ -114,30 +125,24 @@ const Description = Schema.String.pipe(
   Schema.filter(
     // Characters as JSON Schema counts them: code points.
     (value) => ([...value].length <= 1_000 && value.isWellFormed() && isStorable(value)) || "must have at most 1000 characters",
-    { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$" }, description: "Free text for people" }
+    { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$", examples: ["Ledger import"] }, description: "Free text for people" }
   )
 )
-const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
-  Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once", {
-    jsonSchema: { minItems: 1, uniqueItems: true },
-    description: "Kinds of event that it receives"
-  })
+/** Longest lists of a body. */
+const MAX_KINDS = 100,
+  MAX_ENTITIES = 100,
+  MAX_VAULTS = 1_000
+
+const Kinds = listOf(
+  KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`)),
+  MAX_KINDS,
+  "kinds",
+  "Kinds of event that it receives"
 )
-const Entities = Schema.Array(Schema.String).pipe(
-  Schema.filter((ids) => (ids.length > 0 && ids.length <= 100 && unique(ids)) || "must list 1 to 100 entities, each once", {
-    jsonSchema: { minItems: 1, maxItems: 100, uniqueItems: true }
-  })
-)
-const Vaults = Schema.NullOr(
-  Schema.Array(Schema.String).pipe(
-    Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null", {
-      jsonSchema: { minItems: 1, maxItems: 1_000, uniqueItems: true }
-    })
-  )
-).annotations({
-  description:
-    "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
-})
+const entities = (description: string) => listOf(fields.entityIds.value, MAX_ENTITIES, "entities", description)
+const vaults =
+  "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
+const Vaults = Schema.NullOr(listOf(vaultId, MAX_VAULTS, "vaults", vaults)).annotations({ description: vaults })
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 // One plain address; a mail header must not read it as two, or as a name.
 const Email = Schema.String.pipe(
@@ -151,7 +156,7 @@ const Email = Schema.String.pipe(
 /** Body of a creation. Decision D-19. */
 export const CreateWebhook = Schema.Struct({
   url: Url,
-  entityIds: Entities.annotations({ description: "Operating units whose events it receives" }),
+  entityIds: entities("Operating units whose events it receives"),
   eventKinds: Kinds,
   notificationEmail: Email,
   vaultIds: Schema.optionalWith(Vaults, { default: () => null }),
@@ -162,7 +167,7 @@ export type CreateWebhook = typeof CreateWebhook.Type
 
 /** Body of a preview: the fields that decide which events a webhook receives. C-7. */
 export const PreviewWebhook = Schema.Struct({
-  entityIds: Entities.annotations({ description: "Operating units whose events it would receive" }),
+  entityIds: entities("Operating units whose events it would receive"),
   eventKinds: Kinds,
   vaultIds: Schema.optionalWith(Vaults, { default: () => null })
 }).annotations({ identifier: "PreviewWebhook" })
@@ -173,13 +178,14 @@ export const PREVIEW_LIMIT = 10_000
 
 /** What a webhook would have received. C-7. */
 export const WebhookPreview = Schema.Struct({
-  count: count("Events of the last 31 days that it would have received, counted up to `countedUpTo`"),
+  count: count("Events of the last 31 days that it would have received, counted up to `countedUpTo`", 1),
   countedUpTo: Schema.Int.annotations({ description: "Maximum of `count`", examples: [PREVIEW_LIMIT] }),
   byKind: Schema.Record({ key: Schema.String, value: Schema.Int }).annotations({
     jsonSchema: {
       type: "object",
       additionalProperties: { type: "integer", minimum: 0 },
-      description: "The counted events by kind, with an entry for every requested kind"
+      description: "The counted events by kind, with an entry for every requested kind",
+      examples: [{ "transaction.confirmed": 1 }]
     }
   }),
   newest: Schema.Array(Event).annotations({ description: "The newest of these events, at most 5" })

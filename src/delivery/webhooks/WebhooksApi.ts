@@ -19,7 +19,6 @@ import { noQuery, pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import {
-  CreatedWebhook,
   CreateWebhook,
   PreviewWebhook,
   RotatedSecret,
@@ -27,7 +26,8 @@ import {
   Webhook,
   WebhookPreview,
   WebhookStatus,
-  WebhookWithHealth
+  WebhookWithHealth,
+  WebhookWithSecret
 } from "./Webhook.ts"
 
 const WebhookLimitReached = problems("WebhookLimitReached", "webhook_limit_reached")
@@ -43,7 +43,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .setUrlParams(noQuery)
       .setHeaders(IdempotencyHeaders)
       .setPayload(CreateWebhook)
-      .addSuccess(CreatedWebhook, { status: 201 })
+      .addSuccess(WebhookWithSecret, { status: 201 })
       .addError(InvalidBody)
       .addError(PayloadTooLarge)
       .addError(UnsupportedMediaType)
@@ -123,7 +123,9 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setUrlParams(noQuery)
       .addSuccess(HttpApiSchema.NoContent)
-      .addError(InvalidRequest)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
       .addError(InsufficientScope)
       .addError(OwnerRequired)
       .middleware(WebhookReadable)
@@ -136,7 +138,9 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .setUrlParams(noQuery)
       .setHeaders(IdempotencyHeaders)
       .addSuccess(RotatedSecret)
-      .addError(InvalidRequest)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
       .addError(InsufficientScope)
       .addError(OwnerRequired)
       .addError(RotationLimitReached)

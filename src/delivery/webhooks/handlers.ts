@@ -111,11 +111,12 @@ export const layer = HttpApiBuilder.group(
       .handle(
         "deleteWebhook",
         handler("deleteWebhook", ({ path: { webhookId } }) =>
-          // A body is not used, but it is read so that the time limit for sending one ends.
-          Effect.zipRight(
-            Idempotency.sentText,
-            inTurn(Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId)))
-          ).pipe(dieOnSql)
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            yield* inTurn(requireManageable(principal, webhookId))
+            yield* Body.none
+            yield* inTurn(webhooks.delete(principal, webhookId))
+          }).pipe(dieOnSql)
         ),
         mutation
       )
@@ -127,8 +128,8 @@ export const layer = HttpApiBuilder.group(
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), requireSecondFactor()))
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
-            const sent = yield* Idempotency.sentText
-            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))
+            yield* Body.none
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), Idempotency.NO_BODY, rotated))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation

@@ -37,7 +37,10 @@ const place = {
     })
   ),
   from: Schema.optional(
-    Schema.Literal("now").annotations({ description: "`now`: only events recorded from now on; not together with `after`" })
+    Schema.Literal("now").annotations({
+      title: "FeedStart",
+      description: "`now`: only events recorded from now on; not together with `after`"
+    })
   )
 }
 
@@ -56,12 +59,18 @@ const TooManyStreams = problems("TooManyStreams", "too_many_streams")
 const Feed = Schema.Struct({
   data: Schema.Array(Event),
   pagination: Schema.Struct({
-    limit: Schema.Int.annotations({ description: "Page size", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
+    limit: Schema.Int.annotations({
+      description: "Page size",
+      jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, examples: [100] }
+    }),
     nextCursor: Schema.NullOr(Schema.String).annotations({
       description: "Equal to `resumeCursor` if there are more events, otherwise null"
     })
   }).annotations({ identifier: "FeedPagination" }),
-  resumeCursor: Schema.String.annotations({ description: "Position after the last event examined: pass it as `after`" })
+  resumeCursor: Schema.String.annotations({
+    description: "Position after the last event examined: pass it as `after`",
+    examples: ["mVb0rJ3cYw1n9XkQ5uTzHs7dLqEa2fGiPo4RvNxByC8KtMjZ"]
+  })
 }).annotations({ identifier: "EventFeedPage" })
 
 export class FeedApi extends HttpApiGroup.make("feed")
@@ -92,7 +101,8 @@ export class FeedApi extends HttpApiGroup.make("feed")
       )
       .addSuccess(
         Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })).annotations({
-          description: "Server-sent events: id is the resumeCursor, event is webhook-event, data is the WebhookEvent"
+          description: "Server-sent events: id is the resumeCursor, event is webhook-event, data is the WebhookEvent",
+          examples: [": at mVb0rJ3cYw1n9XkQ5uTzHs7dLqEa2fGiPo4RvNxByC8KtMjZ\n\n"]
         })
       )
       .addError(InvalidList)

@@ -42,7 +42,10 @@ export const schemaOf = (kind: Kind) => {
     kind: Schema.Literal(kind),
     schemaVersion: Schema.Literal(schemaVersion),
     date: timestamp("When the event occurred; order by it, not by arrival"),
-    entityId: Schema.String.annotations({ description: "Operating unit (entity) that it belongs to" }),
+    entityId: Schema.String.annotations({
+      description: "Operating unit (entity) that it belongs to",
+      examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"]
+    }),
     vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
     data
   })

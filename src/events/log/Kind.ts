@@ -6,7 +6,10 @@
 import { Schema } from "effect"
 import { Balance, DepositAddress, PreviousTransaction, Transaction, Vault } from "../../values/Vault.ts"
 
-const vaultId = Schema.String.annotations({ description: "The vault in which it occurred" })
+const vaultId = Schema.String.annotations({
+  description: "The vault in which it occurred",
+  examples: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"]
+})
 const transaction = Schema.Struct({
   vaultId,
   transaction: Transaction,
@@ -97,10 +100,14 @@ export const names = Object.keys(kinds).filter(isKind)
 const description = "Event kind. Values may be added."
 
 /** A kind in a request. */
-export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({ identifier: "EventKind", description })
+export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({
+  identifier: "EventKind",
+  title: "EventKind",
+  description
+})
 
 /** A kind in a response. Documented as the current kinds; a kind stored by a newer version is returned too. */
 export const StoredKind = Schema.String.annotations({
   identifier: "EventKind",
-  jsonSchema: { type: "string", enum: names, description }
+  jsonSchema: { type: "string", enum: names, title: "EventKind", description }
 })

@@ -17,8 +17,14 @@ const SigningKey = Schema.Struct({
   crv: Schema.Literal("Ed25519"),
   alg: Schema.Literal("EdDSA"),
   use: Schema.Literal("sig"),
-  kid: Schema.String.annotations({ description: "Id of the key, as in the header of its signatures: its RFC 7638 thumbprint" }),
-  x: Schema.String.annotations({ description: "The public key, 32 bytes in base64url" })
+  kid: Schema.String.annotations({
+    description: "Id of the key, as in the header of its signatures: its RFC 7638 thumbprint",
+    examples: ["kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"]
+  }),
+  x: Schema.String.annotations({
+    description: "The public key, 32 bytes in base64url",
+    examples: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"]
+  })
 }).annotations({ identifier: "SigningKey" })
 
 /** A JSON Web Key Set. */
@@ -31,17 +37,21 @@ const Checkpoint = Schema.Struct({
   entityId: Schema.String.annotations({ examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"] }),
   count: Schema.Int.annotations({
     description: "Number of events of the entity up to this checkpoint",
-    jsonSchema: { type: "integer", minimum: 0 }
+    jsonSchema: { type: "integer", minimum: 0, examples: [1204] }
   }),
   hash: Schema.String.annotations({
     description:
-      "State of the entity's hash chain at this checkpoint, in hex. The chain starts with 32 zero bytes. For each event, in the order of recording, its next state is the SHA-256 of the previous state followed by the SHA-256 of the event's payload, byte for byte as delivered."
+      "State of the entity's hash chain at this checkpoint, in hex. The chain starts with 32 zero bytes. For each event, in the order of recording, its next state is the SHA-256 of the previous state followed by the SHA-256 of the event's payload, byte for byte as delivered.",
+    examples: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
   }),
   at: timestamp("Time of the checkpoint"),
   resumeCursor: Schema.NullOr(Schema.String).annotations({
     description: "Cursor of the event feed at this checkpoint; null if it is older than the log"
   }),
-  jws: Schema.String.annotations({ description: "Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json" })
+  jws: Schema.String.annotations({
+    description: "Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json",
+    examples: ["eyJhbGciOiJFZERTQSJ9.e30.c2ln"]
+  })
 }).annotations({ identifier: "EventCheckpoint" })
 
 export class ProofApi extends HttpApiGroup.make("proof")

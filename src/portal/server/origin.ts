@@ -29,11 +29,11 @@ export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, po
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"]
 
 /**
- * The portal's origin for this request; undefined if no setting confirms the requested name. Without `PORTAL_BASE_URL`
+ * The service's origin for this request; undefined if no setting confirms the requested name. Without `PORTAL_BASE_URL`
  * the portal only serves the machine itself: the client is on loopback, without a proxy, and `Host` is a loopback name in
  * canonical spelling. `Host` alone proves nothing: anyone can set it.
  */
-const originOf = Effect.gen(function* () {
+export const originOf = Effect.gen(function* () {
   const { portalBaseUrl, tlsCertFile } = yield* Settings
   if (portalBaseUrl !== undefined) return portalBaseUrl
   const { headers } = yield* HttpServerRequest.HttpServerRequest

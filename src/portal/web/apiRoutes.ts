@@ -5,7 +5,6 @@ import type {
   AuditEntry,
   Balance,
   BalanceRecord,
-  CreatedWebhook,
   CreateRecovery,
   CreateWebhook,
   Credential,
@@ -30,7 +29,8 @@ import type {
   WebhookEvent,
   WebhookEventDetail,
   WebhookPreview,
-  WebhookWithHealth
+  WebhookWithHealth,
+  WebhookWithSecret
 } from "../../client/index.ts"
 
 /** The API's routes under `/portal/api`: the body that each takes and what it answers. */
@@ -46,7 +46,7 @@ export interface ApiRoutes {
   "GET /v1/vaults/{vaultId}/statements/{date}": { answer: Statement }
   "GET /v1/assets": { answer: Page<Asset> }
   "GET /v1/networks": { answer: Page<Network> }
-  "POST /v1/webhooks": { body: CreateWebhook; answer: CreatedWebhook }
+  "POST /v1/webhooks": { body: CreateWebhook; answer: WebhookWithSecret }
   "GET /v1/webhooks": { answer: Page<Webhook> }
   "POST /v1/webhooks/preview": { body: PreviewWebhook; answer: WebhookPreview }
   "GET /v1/webhooks/{webhookId}": { answer: WebhookWithHealth }

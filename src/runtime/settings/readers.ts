@@ -103,8 +103,8 @@ export const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Dura
     () => "1 to 50 comma-separated waits, such as 0s,1s,2s"
   )
 
-/** An origin where browsers keep cookies safe: https, or http on loopback. */
-export const portalOrigin = (value: string): Format.Read<string> => {
+/** An origin that browsers keep safe: https, or http on loopback. */
+export const safeOrigin = (value: string): Format.Read<string> => {
   const parsed = URL.canParse(value.trim()) ? new URL(value.trim()) : undefined
   const fits =
     parsed !== undefined &&

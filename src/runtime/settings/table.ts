@@ -14,9 +14,9 @@ import {
   oneOf,
   optional,
   port,
-  portalOrigin,
   resolver,
   type Setting,
+  safeOrigin,
   schedule,
   secret,
   setting,
@@ -136,8 +136,8 @@ export const table = {
   portalBaseUrl: optional(
     "PORTAL_BASE_URL",
     "the loopback address of the request",
-    "public origin of the web portal, such as https://custody.example.com; if unset, the portal is served on loopback addresses only",
-    portalOrigin
+    "public origin of the API and the web portal, such as https://custody.example.com; if unset, the portal is served on loopback addresses only",
+    safeOrigin
   ),
   portalOidcIssuer: optional(
     "PORTAL_OIDC_ISSUER",
@@ -163,6 +163,13 @@ export const table = {
     "the usual explorer of each known network"
   ),
   trustedProxies: setting("TRUSTED_PROXIES", "", "CIDRs of proxies whose `X-Forwarded-For` is trusted", Format.cidrs, "none"),
+  corsOrigins: setting(
+    "CORS_ORIGINS",
+    "",
+    "origins of web pages that may call the API with a key, comma-separated, such as https://treasury.example.com",
+    (value) => Format.list(value, safeOrigin),
+    "none"
+  ),
   rateLimit: setting(
     "RATE_LIMIT",
     "50/1s burst 100",

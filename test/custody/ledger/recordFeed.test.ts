@@ -75,7 +75,8 @@ describe("formats of the record feed", () => {
     expect((await app.records("[]", { "content-type": "application/json" })).json.received).toBe(0)
   })
 
-  test("another content type gets 415, and a malformed body gets 400", async () => {
+  test("another content type or an encoding gets 415, and a malformed body gets 400", async () => {
+    expect(outcome(await app.records("{}", { "content-encoding": "zstd" }))).toEqual([415, "unsupported_media_type"])
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/x-ndjson2"]) {
       expect([type, ...outcome(await app.records("{}", { "content-type": type }))]).toEqual([type, 415, "unsupported_media_type"])
     }

@@ -44,6 +44,7 @@ ErrorCode: TypeAlias = Literal[
     "webhook_disabled",
     "recovery_running",
     "recovery_ended",
+    "method_not_allowed",
 ]
 """Every code that the API fails with. Codes may be added."""
 
@@ -101,6 +102,7 @@ Direction: TypeAlias = Literal[
     "inbound",
     "outbound",
 ]
+"""Into or out of the vault"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,7 @@ class Transaction(Model):
     Values may be added.
     """
     direction: Direction | str
+    """Into or out of the vault"""
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
@@ -185,6 +188,12 @@ class TransactionDetail(Transaction):
     """Its states, oldest first: the newest 1,000"""
     history_truncated: bool
     """Whether it had more states"""
+
+
+ExportFormat: TypeAlias = Literal[
+    "csv",
+    "ndjson",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +265,7 @@ class Network(Model):
     name: str
     """Friendly name"""
     kind: Literal["mainnet", "testnet"] | str
+    """Whether its assets have value"""
 
 
 WebhookStatus: TypeAlias = Literal[
@@ -273,7 +283,7 @@ DisabledReason: TypeAlias = Literal[
     "FAILING",
     "GONE",
 ]
-"""MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice"""
+"""Why it is disabled; None if it is not disabled"""
 
 
 EventKind: TypeAlias = Literal[
@@ -325,7 +335,9 @@ class Webhook(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreatedWebhook(Webhook):
+class WebhookWithSecret(Webhook):
+    """The response of a webhook's creation: the webhook with its signing secret, which is returned only here"""
+
     secret: str = field(repr=False)
     """Signing secret; returned only once"""
 
@@ -522,6 +534,7 @@ class Delivery(Model):
     recovery_id: str | None
     """The recovery that created it; None otherwise"""
     delivered_at: dt.datetime | None
+    """When the endpoint returned 2xx; None before that"""
     created_at: dt.datetime
 
 
@@ -680,10 +693,10 @@ class Credential(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKey(Model):
-    kty: Literal["OKP"]
-    crv: Literal["Ed25519"]
-    alg: Literal["EdDSA"]
-    use: Literal["sig"]
+    kty: Literal["OKP"] | str
+    crv: Literal["Ed25519"] | str
+    alg: Literal["EdDSA"] | str
+    use: Literal["sig"] | str
     kid: str
     """Id of the key, as in the header of its signatures: its RFC 7638 thumbprint"""
     x: str
@@ -766,12 +779,56 @@ class AuditEntry(Model):
     """Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin"""
 
 
+AuditAction: TypeAlias = Literal[
+    "webhook.created",
+    "webhook.updated",
+    "webhook.deleted",
+    "webhook.secret_rotated",
+    "webhook.pinged",
+    "webhook.disabled",
+    "webhook.held",
+    "webhook.released",
+    "webhook.deliveries_retried",
+    "webhook.deliveries_canceled",
+    "recovery.created",
+    "recovery.paused",
+    "recovery.resumed",
+    "recovery.canceled",
+    "delivery.redelivered",
+    "delivery.retried",
+    "delivery.canceled",
+    "api_key.created",
+    "api_key.updated",
+    "api_key.revoked",
+    "account.invited",
+    "account.invitation_accepted",
+    "account.signed_in",
+    "account.sign_in_failed",
+    "account.second_factor_added",
+    "account.second_factor_failed",
+    "account.locked",
+    "account.password_changed",
+    "account.backup_codes_renewed",
+    "account.passkey_added",
+    "account.passkey_removed",
+    "account.sessions_ended",
+    "master_key.reencrypted",
+    "organization.exported",
+    "organization.deleting",
+    "organization.deleted",
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FieldIssue(Model):
     in_: Literal["path", "query", "header", "body"] | str
+    """The part of the request"""
     field: str
+    """Name of the parameter, or path in the body"""
     code: str
+    """What kind of error it is"""
     detail: str
+    """What is expected"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -944,7 +1001,7 @@ class VaultUpdatedEvent(Event, kind="vault.updated", version=1):
 class WebhookDisabledDataWebhook(Model):
     id: str
     """The webhook that it concerns"""
-    status: Literal["DISABLED"]
+    status: Literal["DISABLED"] | str
     disabled_reason: Literal["FAILING", "GONE"] | str
     disabled_at: dt.datetime
 

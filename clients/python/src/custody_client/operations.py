@@ -12,10 +12,10 @@ from ._model import UNSET, Unset, given
 from ._pages import Download, Pages
 from .models import (
     Asset,
+    AuditAction,
     AuditEntry,
     Balance,
     BalanceRecord,
-    CreatedWebhook,
     Credential,
     Delivery,
     DeliveryStatus,
@@ -25,6 +25,7 @@ from .models import (
     EventDeliveries,
     EventFeedPage,
     EventKind,
+    ExportFormat,
     Network,
     PingResult,
     Recovery,
@@ -33,7 +34,6 @@ from .models import (
     SigningKeySet,
     Statement,
     Transaction,
-    TransactionDetail,
     TransactionStatus,
     Vault,
     Webhook,
@@ -42,6 +42,7 @@ from .models import (
     WebhookPreview,
     WebhookStatus,
     WebhookWithHealth,
+    WebhookWithSecret,
 )
 
 
@@ -225,32 +226,11 @@ class Operations(Caller):
             request_id=request_id,
         )
 
-    def get_transaction(
-        self,
-        vault_id: str,
-        transaction_id: str,
-        *,
-        request_id: str | None = None,
-    ) -> TransactionDetail:
-        """Get a transaction. One transaction of the vault, and every state that it has had.
-
-        ``GET /v1/vaults/{vaultId}/transactions/{transactionId}``
-
-        Error codes beside those of every operation: ``not_found``.
-        """
-        return self._call(
-            TransactionDetail,
-            "GET",
-            "/v1/vaults/{}/transactions/{}",
-            (vault_id, transaction_id),
-            request_id=request_id,
-        )
-
     def export_transactions(
         self,
         vault_id: str,
         *,
-        format: Literal["csv", "ndjson"],
+        format: ExportFormat,
         status: TransactionStatus | None = None,
         direction: Direction | None = None,
         asset: str | None = None,
@@ -457,7 +437,7 @@ class Operations(Caller):
         status: WebhookStatus | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
-    ) -> CreatedWebhook:
+    ) -> WebhookWithSecret:
         """Create a webhook. Returns the signing secret once. Accepts ``Idempotency-Key``. An entity can be covered by at most 20
         active or paused webhooks.
 
@@ -479,7 +459,7 @@ class Operations(Caller):
         ``unsupported_media_type``, ``url_not_deliverable``, ``idempotency_key_reused``.
         """
         return self._call(
-            CreatedWebhook,
+            WebhookWithSecret,
             "POST",
             "/v1/webhooks",
             body={
@@ -607,6 +587,7 @@ class Operations(Caller):
                 Requires the Developer role on each vault that it covers now
             status: ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED:
                 no deliveries are created
+            description: Free text for people
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
         ``owner_required``, ``not_found``, ``webhook_limit_reached``, ``payload_too_large``, ``unsupported_media_type``,
@@ -637,7 +618,8 @@ class Operations(Caller):
 
         ``DELETE /v1/webhooks/{webhookId}``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``payload_too_large``, ``unsupported_media_type``.
         """
         self._call(
             NoneType,
@@ -659,8 +641,9 @@ class Operations(Caller):
 
         ``POST /v1/webhooks/{webhookId}/rotate-secret``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``rotation_limit_reached``, ``idempotency_in_progress``, ``idempotency_key_reused``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``rotation_limit_reached``, ``idempotency_in_progress``, ``payload_too_large``,
+        ``unsupported_media_type``, ``idempotency_key_reused``.
         """
         return self._call(
             RotatedSecret,
@@ -761,7 +744,7 @@ class Operations(Caller):
             wait: Seconds to wait for an event before the response is sent; default 0
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``, ``cursor_expired``,
-        ``cursor_gone``, ``too_many_streams``.
+        ``too_many_streams``.
         """
         return self._call(
             EventFeedPage,
@@ -859,8 +842,9 @@ class Operations(Caller):
 
         ``POST /v1/webhook-deliveries/{deliveryId}/redeliver``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``webhook_disabled``, ``idempotency_in_progress``, ``idempotency_key_reused``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``webhook_disabled``, ``idempotency_in_progress``, ``payload_too_large``,
+        ``unsupported_media_type``, ``idempotency_key_reused``.
         """
         return self._call(
             Delivery,
@@ -882,7 +866,8 @@ class Operations(Caller):
 
         ``POST /v1/webhooks/{webhookId}/ping``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             PingResult,
@@ -999,8 +984,8 @@ class Operations(Caller):
 
         ``POST /v1/webhook-recoveries/{recoveryId}/pause``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``recovery_ended``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
@@ -1021,7 +1006,7 @@ class Operations(Caller):
         ``POST /v1/webhook-recoveries/{recoveryId}/resume``
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
-        ``owner_required``, ``not_found``, ``recovery_ended``.
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
@@ -1041,8 +1026,8 @@ class Operations(Caller):
 
         ``POST /v1/webhook-recoveries/{recoveryId}/cancel``
 
-        Error codes beside those of every operation: ``insufficient_scope``, ``owner_required``, ``not_found``,
-        ``recovery_ended``.
+        Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
+        ``owner_required``, ``not_found``, ``recovery_ended``, ``payload_too_large``, ``unsupported_media_type``.
         """
         return self._call(
             Recovery,
@@ -1157,7 +1142,7 @@ class Operations(Caller):
         limit: int | None = None,
         cursor: str | None = None,
         actor: str | None = None,
-        action: Literal["webhook.created", "webhook.updated", "webhook.deleted", "webhook.secret_rotated", "webhook.pinged", "webhook.disabled", "webhook.held", "webhook.released", "webhook.deliveries_retried", "webhook.deliveries_canceled", "recovery.created", "recovery.paused", "recovery.resumed", "recovery.canceled", "delivery.redelivered", "delivery.retried", "delivery.canceled", "user.created", "user.updated", "api_key.created", "api_key.updated", "api_key.revoked", "account.invited", "account.invitation_accepted", "account.signed_in", "account.sign_in_failed", "account.second_factor_added", "account.second_factor_failed", "account.locked", "account.password_changed", "account.backup_codes_renewed", "account.passkey_added", "account.passkey_removed", "account.sessions_ended", "master_key.reencrypted", "organization.exported", "organization.deleting", "organization.deleted"] | None = None,
+        action: AuditAction | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
         request_id: str | None = None,

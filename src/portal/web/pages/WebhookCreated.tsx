@@ -1,6 +1,6 @@
 /** The page after the creation of a webhook: its secret, shown once, code that verifies, and a test event. */
 import { Tabs } from "radix-ui"
-import type { CreatedWebhook } from "../../../client/index.ts"
+import type { WebhookWithSecret } from "../../../client/index.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Page, Section } from "../parts/Page.tsx"
@@ -9,7 +9,7 @@ import { TestEvent } from "./TestEvent.tsx"
 import { tryLocally, verificationCode } from "./verificationCode.ts"
 import { webhookName } from "./Webhooks.tsx"
 
-export const WebhookCreated = ({ webhook }: { readonly webhook: CreatedWebhook }) => (
+export const WebhookCreated = ({ webhook }: { readonly webhook: WebhookWithSecret }) => (
   <Page title="Webhook created" back={["/webhooks", "Webhooks"]} lead={webhookName(webhook)}>
     <ol className="steps">
       <li>

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
 import { useNavigate, useParams } from "react-router"
-import type { CreatedWebhook, Webhook } from "../../../client/index.ts"
+import type { Webhook, WebhookWithSecret } from "../../../client/index.ts"
 import type { PortalContext } from "../../server/PortalApi.ts"
 import { ApiProblem, patch, postOnce } from "../api.ts"
 import { useOne, usePortalContext } from "../data.ts"
@@ -37,7 +37,7 @@ const useConfirmedForm = (act: (confirmation?: Confirmation) => Promise<void>) =
 export const NewWebhookPage = () => {
   const around = usePortalContext()
   const { email, isOwner } = useUser()
-  const [created, setCreated] = useState<CreatedWebhook | null>(null)
+  const [created, setCreated] = useState<WebhookWithSecret | null>(null)
   if (created !== null) return <WebhookCreated webhook={created} />
   return (
     <Page title="New webhook" back={back}>
@@ -65,7 +65,7 @@ const Create = ({
 }: {
   readonly around: PortalContext
   readonly email: string
-  readonly onCreated: (made: CreatedWebhook) => void
+  readonly onCreated: (made: WebhookWithSecret) => void
 }) => {
   const client = useQueryClient()
   const [draft, setDraft] = useState<Draft>({
