@@ -1,7 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
 import type { ReceivedEvent } from "../receivedEvent.ts"
-import type { TransactionFee, TransactionStatus } from "./custody.ts"
 
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */
@@ -490,30 +489,6 @@ export interface AuditTarget {
   readonly type: string
   /** Id of the target; for an account, the id of its user */
   readonly id: string
-}
-
-export interface PreviousTransaction {
-  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
-  readonly status?: TransactionStatus | undefined
-  /** Asset identifier: {network}/{tokenType}[:{address}] */
-  readonly asset?: string | undefined
-  readonly amount?: string | undefined
-  /** Source address */
-  readonly from?: string | undefined
-  /** Destination address */
-  readonly to?: string | undefined
-  /** When it settled; before that, when it was first seen */
-  readonly timestamp?: string | undefined
-  /** What the vault paid for it; amount does not contain it */
-  readonly fee?: TransactionFee | null | undefined
-  /** Number of its block, in digits */
-  readonly blockNumber?: string | null | undefined
-  /** Hash of its block */
-  readonly blockHash?: string | null | undefined
-  /** Memo or destination tag */
-  readonly memo?: string | null | undefined
-  /** The custody platform's own id */
-  readonly externalId?: string | null | undefined
 }
 
 /** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */
