@@ -1,7 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
-import type { PreviousTransaction } from "./webhooks.ts"
+import type { Balance, DepositAddress, PreviousTransaction, Transaction, Vault } from "./custody.ts"
 
 /** What the event of each kind carries in its `data`. */
 export interface EventData {
