@@ -38,7 +38,11 @@ describe("Emission and log", () => {
         date: found.occurredAt,
         entityId: "entity_a",
         vaultIds: ["vault_a"],
-        data: { vaultId: "vault_a", transaction: (await app.get("/v1/vaults/vault_a/transactions", keys.owner)).json.data[0] }
+        data: {
+          vaultId: "vault_a",
+          transaction: (await app.get("/v1/vaults/vault_a/transactions", keys.owner)).json.data[0],
+          previous: null
+        }
       },
       occurredAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       dispatchedAt: null,
