@@ -145,7 +145,9 @@ export const TransactionState = Schema.Struct({
   ...state,
   occurredAt: timestamp("When the change happened on the custody platform"),
   recordedAt: timestamp("When the service recorded it"),
-  eventIds: Schema.Array(Schema.String.annotations({ examples: ["evt_01jz0000000000000000000000"] })).annotations({ description: "Its events, which the event log keeps for 31 days" })
+  eventIds: Schema.Array(Schema.String.annotations({ examples: ["evt_01jz0000000000000000000000"] })).annotations({
+    description: "Its events, which the event log keeps for 31 days"
+  })
 }).annotations({ identifier: "TransactionState", title: "Transaction state" })
 export type TransactionState = typeof TransactionState.Type
 

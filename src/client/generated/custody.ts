@@ -98,8 +98,6 @@ export interface Transaction {
   readonly updatedAt: string
 }
 
-export type ExportFormat = "csv" | "ndjson"
-
 export interface TransactionFee {
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
@@ -115,6 +113,7 @@ export interface TransactionDetail {
   readonly network: string
   /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
   readonly status: TransactionStatus
+  /** Into or out of the vault */
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
@@ -172,6 +171,8 @@ export interface TransactionState {
   /** Its events, which the event log keeps for 31 days */
   readonly eventIds: ReadonlyArray<string>
 }
+
+export type ExportFormat = "csv" | "ndjson"
 
 export interface DepositAddress {
   /** On-chain deposit address */

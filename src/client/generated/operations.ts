@@ -12,6 +12,7 @@ import type {
   Network,
   Statement,
   Transaction,
+  TransactionDetail,
   TransactionStatus,
   Vault
 } from "./custody.ts"
@@ -289,6 +290,8 @@ export interface Operations {
   listBalanceHistory(vaultId: string, query: ListBalanceHistoryQuery, options?: RequestOptions): Pages<BalanceRecord>
   /** List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND. `GET /v1/vaults/{vaultId}/transactions` */
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
+  /** Get a transaction. One transaction of the vault, and every state that it has had. `GET /v1/vaults/{vaultId}/transactions/{transactionId}` */
+  getTransaction(vaultId: string, transactionId: string, options?: RequestOptions): Promise<TransactionDetail>
   /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
@@ -376,6 +379,7 @@ export interface OperationErrors {
   readonly listBalances: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listBalanceHistory: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listTransactions: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly getTransaction: CommonErrorCode | "not_found"
   readonly exportTransactions: CommonErrorCode | "not_found" | "too_many_rows" | "too_many_exports"
   readonly listAddresses: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
@@ -437,7 +441,7 @@ export interface OperationErrors {
     | "idempotency_key_reused"
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
-  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "too_many_streams"
+  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "cursor_gone" | "too_many_streams"
   readonly listWebhookDeliveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listEventDeliveries: CommonErrorCode | "not_found"
   readonly redeliver:
@@ -535,6 +539,15 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     path: "/v1/vaults/{vaultId}/transactions",
     pages: true,
     query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  getTransaction: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/transactions/{transactionId}",
+    pages: false,
+    query: false,
     file: false,
     body: false,
     once: false

@@ -19,12 +19,6 @@ export interface CreateWebhook {
   readonly status?: WebhookStatus | undefined
 }
 
-/** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
-export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
-
-/** MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice */
-export type DisabledReason = "MANUAL" | "FAILING" | "GONE"
-
 /** Event kind. Values may be added. */
 export type EventKind =
   | "transaction.pending"
@@ -40,6 +34,66 @@ export type EventKind =
   | "vault.updated"
   | "webhook.disabled"
   | "webhook.secret_rotated"
+
+/** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
+export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
+
+/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */
+export interface WebhookWithSecret {
+  /** Opaque, prefixed whs_ */
+  readonly id: string
+  /** Where events are sent */
+  readonly url: string
+  /** Free text for people */
+  readonly description: string
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
+  readonly status: WebhookStatus
+  /** Why it is disabled; null if it is not disabled */
+  readonly disabledReason: DisabledReason | null
+  /** When it was disabled */
+  readonly disabledAt: string | null
+  /** Operating units whose events it receives */
+  readonly entityIds: ReadonlyArray<string>
+  /** Kinds of event that it receives */
+  readonly eventKinds: ReadonlyArray<EventKind>
+  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
+  readonly vaultIds: ReadonlyArray<string> | null
+  /** Where operational notices go */
+  readonly notificationEmail: string
+  /** When the previous secret expires; null if only one secret is active */
+  readonly previousSecretExpiresAt: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+  /** Signing secret; returned only once */
+  readonly secret: string
+}
+
+export interface Webhook {
+  /** Opaque, prefixed whs_ */
+  readonly id: string
+  /** Where events are sent */
+  readonly url: string
+  /** Free text for people */
+  readonly description: string
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
+  readonly status: WebhookStatus
+  /** Why it is disabled; null if it is not disabled */
+  readonly disabledReason: DisabledReason | null
+  /** When it was disabled */
+  readonly disabledAt: string | null
+  /** Operating units whose events it receives */
+  readonly entityIds: ReadonlyArray<string>
+  /** Kinds of event that it receives */
+  readonly eventKinds: ReadonlyArray<EventKind>
+  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
+  readonly vaultIds: ReadonlyArray<string> | null
+  /** Where operational notices go */
+  readonly notificationEmail: string
+  /** When the previous secret expires; null if only one secret is active */
+  readonly previousSecretExpiresAt: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
 
 export interface PreviewWebhook {
   /** Operating units whose events it would receive */
@@ -80,33 +134,6 @@ export interface WebhookEvent {
   readonly dispatchedAt: string | null
   /** When it was recorded */
   readonly createdAt: string
-}
-
-export interface Webhook {
-  /** Opaque, prefixed whs_ */
-  readonly id: string
-  /** Where events are sent */
-  readonly url: string
-  /** Free text for people */
-  readonly description: string
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
-  readonly status: WebhookStatus
-  /** Why it is disabled; null if it is not disabled */
-  readonly disabledReason: DisabledReason | null
-  /** When it was disabled */
-  readonly disabledAt: string | null
-  /** Operating units whose events it receives */
-  readonly entityIds: ReadonlyArray<string>
-  /** Kinds of event that it receives */
-  readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
-  readonly vaultIds: ReadonlyArray<string> | null
-  /** Where operational notices go */
-  readonly notificationEmail: string
-  /** When the previous secret expires; null if only one secret is active */
-  readonly previousSecretExpiresAt: string | null
-  readonly createdAt: string
-  readonly updatedAt: string
 }
 
 export interface WebhookWithHealth {
@@ -171,6 +198,7 @@ export interface UpdateWebhook {
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status?: WebhookStatus | undefined
+  /** Free text for people */
   readonly description?: string | null | undefined
 }
 
@@ -215,6 +243,8 @@ export interface WebhookEventDetail {
   }
 }
 
+export type FeedStart = "now"
+
 export interface EventFeedPage {
   readonly data: ReadonlyArray<WebhookEvent>
   readonly pagination: FeedPagination
@@ -255,6 +285,7 @@ export interface Delivery {
   readonly replayedFromDeliveryId: string | null
   /** The recovery that created it; null otherwise */
   readonly recoveryId: string | null
+  /** When the endpoint returned 2xx; null before that */
   readonly deliveredAt: string | null
   readonly createdAt: string
 }
@@ -328,25 +359,6 @@ export interface CreateRecovery {
 /** FAILED or CANCELED: the event's last delivery ended with that status; MISSED: the event had no delivery */
 export type RecoveryInclusion = "FAILED" | "CANCELED" | "MISSED"
 
-/** RUNNING: deliveries are created or still waiting; PAUSED: no further deliveries are created; COMPLETED: all of its deliveries have ended; CANCELED: it was canceled */
-export type RecoveryStatus = "RUNNING" | "PAUSED" | "COMPLETED" | "CANCELED"
-
-/** Counts only events that the key can see. If the key cannot see everything that the webhook covers, scanned equals created. */
-export interface RecoveryProgress {
-  /** Events examined so far that the webhook would receive */
-  readonly scanned: number
-  /** Deliveries that it created */
-  readonly created: number
-  /** Of those: DELIVERED */
-  readonly delivered: number
-  /** Of those: FAILED */
-  readonly failed: number
-  /** Of those: CANCELED */
-  readonly canceled: number
-  /** Of those: still waiting */
-  readonly pending: number
-}
-
 export interface Recovery {
   /** Opaque, prefixed rec_ */
   readonly id: string
@@ -371,6 +383,25 @@ export interface Recovery {
   readonly updatedAt: string
   /** When it became COMPLETED or CANCELED; null before that */
   readonly completedAt: string | null
+}
+
+/** RUNNING: deliveries are created or still waiting; PAUSED: no further deliveries are created; COMPLETED: all of its deliveries have ended; CANCELED: it was canceled */
+export type RecoveryStatus = "RUNNING" | "PAUSED" | "COMPLETED" | "CANCELED"
+
+/** Counts only events that the key can see. If the key cannot see everything that the webhook covers, scanned equals created. */
+export interface RecoveryProgress {
+  /** Events examined so far that the webhook would receive */
+  readonly scanned: number
+  /** Deliveries that it created */
+  readonly created: number
+  /** Of those: DELIVERED */
+  readonly delivered: number
+  /** Of those: FAILED */
+  readonly failed: number
+  /** Of those: CANCELED */
+  readonly canceled: number
+  /** Of those: still waiting */
+  readonly pending: number
 }
 
 export interface Credential {
@@ -448,6 +479,46 @@ export interface EventCheckpoint {
   readonly jws: string
 }
 
+export type AuditAction =
+  | "webhook.created"
+  | "webhook.updated"
+  | "webhook.deleted"
+  | "webhook.secret_rotated"
+  | "webhook.pinged"
+  | "webhook.disabled"
+  | "webhook.held"
+  | "webhook.released"
+  | "webhook.deliveries_retried"
+  | "webhook.deliveries_canceled"
+  | "recovery.created"
+  | "recovery.paused"
+  | "recovery.resumed"
+  | "recovery.canceled"
+  | "delivery.redelivered"
+  | "delivery.retried"
+  | "delivery.canceled"
+  | "user.created"
+  | "user.updated"
+  | "api_key.created"
+  | "api_key.updated"
+  | "api_key.revoked"
+  | "account.invited"
+  | "account.invitation_accepted"
+  | "account.signed_in"
+  | "account.sign_in_failed"
+  | "account.second_factor_added"
+  | "account.second_factor_failed"
+  | "account.locked"
+  | "account.password_changed"
+  | "account.backup_codes_renewed"
+  | "account.passkey_added"
+  | "account.passkey_removed"
+  | "account.sessions_ended"
+  | "master_key.reencrypted"
+  | "organization.exported"
+  | "organization.deleting"
+  | "organization.deleted"
+
 export interface AuditEntry {
   /** Opaque, prefixed aud_ */
   readonly id: string
@@ -491,32 +562,5 @@ export interface AuditTarget {
   readonly id: string
 }
 
-/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */
-export interface CreatedWebhook {
-  /** Opaque, prefixed whs_ */
-  readonly id: string
-  /** Where events are sent */
-  readonly url: string
-  /** Free text for people */
-  readonly description: string
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
-  readonly status: WebhookStatus
-  /** Why it is disabled; null if it is not disabled */
-  readonly disabledReason: DisabledReason | null
-  /** When it was disabled */
-  readonly disabledAt: string | null
-  /** Operating units whose events it receives */
-  readonly entityIds: ReadonlyArray<string>
-  /** Kinds of event that it receives */
-  readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
-  readonly vaultIds: ReadonlyArray<string> | null
-  /** Where operational notices go */
-  readonly notificationEmail: string
-  /** When the previous secret expires; null if only one secret is active */
-  readonly previousSecretExpiresAt: string | null
-  readonly createdAt: string
-  readonly updatedAt: string
-  /** Signing secret; returned only once */
-  readonly secret: string
-}
+/** Why it is disabled; null if it is not disabled */
+export type DisabledReason = "MANUAL" | "FAILING" | "GONE"

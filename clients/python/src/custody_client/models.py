@@ -797,6 +797,8 @@ AuditAction: TypeAlias = Literal[
     "delivery.redelivered",
     "delivery.retried",
     "delivery.canceled",
+    "user.created",
+    "user.updated",
     "api_key.created",
     "api_key.updated",
     "api_key.revoked",

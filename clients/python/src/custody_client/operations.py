@@ -34,6 +34,7 @@ from .models import (
     SigningKeySet,
     Statement,
     Transaction,
+    TransactionDetail,
     TransactionStatus,
     Vault,
     Webhook,
@@ -223,6 +224,27 @@ class Operations(Caller):
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
             },
+            request_id=request_id,
+        )
+
+    def get_transaction(
+        self,
+        vault_id: str,
+        transaction_id: str,
+        *,
+        request_id: str | None = None,
+    ) -> TransactionDetail:
+        """Get a transaction. One transaction of the vault, and every state that it has had.
+
+        ``GET /v1/vaults/{vaultId}/transactions/{transactionId}``
+
+        Error codes beside those of every operation: ``not_found``.
+        """
+        return self._call(
+            TransactionDetail,
+            "GET",
+            "/v1/vaults/{}/transactions/{}",
+            (vault_id, transaction_id),
             request_id=request_id,
         )
 
@@ -744,7 +766,7 @@ class Operations(Caller):
             wait: Seconds to wait for an event before the response is sent; default 0
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``, ``cursor_expired``,
-        ``too_many_streams``.
+        ``cursor_gone``, ``too_many_streams``.
         """
         return self._call(
             EventFeedPage,
