@@ -99,7 +99,7 @@ test("listen prints each event and posts it as a delivery that Standard Webhooks
     })
   }
   expect(await end()).toBe(0)
-  expect(seen.out.split("\n").filter((line) => /transaction\.confirmed.*COIN +#\d +✓ 204 +\d+ ms$/.test(line)).length).toBe(3)
+  expect(seen.out.split("\n").filter((line) => /transaction\.confirmed.*ETH +#\d +✓ 204 +\d+ ms$/.test(line)).length).toBe(3)
   expect(seen.errors).toBe("")
 })
 
