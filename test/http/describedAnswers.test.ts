@@ -15,7 +15,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(rece
 /** The document, with no fields in bodies beyond those that it names. */
 let document: Node = {}
 const keys = { owner: "", member: "", reader: "", vaultReader: "", limited: "", elsewhere: "" }
-const ids = { vaultId: "vault_a", webhookId: "", eventId: "", deliveryId: "", recoveryId: "", date: "" }
+const ids = { vaultId: "vault_a", transactionId: "", webhookId: "", eventId: "", deliveryId: "", recoveryId: "", date: "" }
 
 const exactly = (value: Json): Json =>
   Array.isArray(value)
@@ -55,6 +55,7 @@ beforeAll(async () => {
   await app.request("PATCH", `/v1/webhooks/${ids.webhookId}`, { key: keys.owner, body: { status: "PAUSED" } })
   const sealed = await cli(["statements", "seal"], app.env)
   expect([sealed.code, sealed.stderr]).toEqual([0, ""])
+  ids.transactionId = (await app.get("/v1/vaults/vault_a/transactions", keys.owner)).json.data[0].id
   ids.date = (await app.get("/v1/vaults/vault_a/statements", keys.owner)).json.data[0].date
 })
 
