@@ -135,11 +135,10 @@ const imports = (names: ReadonlyArray<string>, from: string) =>
   names.length === 0 ? "" : `import type { ${names.join(", ")} } from "${from}.ts"\n`
 
 const named = Object.keys(schemas).filter((name) => isNamed(name) && (!name.endsWith("Page") || name === "EventFeedPage"))
-const inEvents = namesIn(events(), named)
-const custodyNames = named.filter((name, index) => index < named.indexOf("CreateWebhook") || inEvents.includes(name))
-const webhookNames = named.filter((name) => !custodyNames.includes(name))
+const custodyNames = named.slice(0, named.indexOf("CreateWebhook"))
+const webhookNames = named.slice(named.indexOf("CreateWebhook"))
 
-/** `src/client/generated/custody.ts`: the wire types of custody data and events' data, and of the parts common to all lists and errors. */
+/** `src/client/generated/custody.ts`: the wire types of custody data, and of the parts common to all lists and errors. */
 export const custody = (): string =>
   [
     HEAD,
@@ -156,7 +155,7 @@ export const webhooks = (): string => {
 /** `src/client/generated/events.ts`: the events that webhooks receive. */
 export const eventsFile = (): string => {
   const text = events()
-  return `${HEAD}\n${imports(namesIn(text, custodyNames), "./custody")}\n${text}`
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "./custody")}${imports(namesIn(text, webhookNames), "./webhooks")}\n${text}`
 }
 
 /** `src/portal/web/apiRoutes.ts`: what the portal's pages may ask of the API. */

@@ -134,10 +134,7 @@ export type Transaction = typeof Transaction.Type
 export const transactionFields = Object.keys(Transaction.fields) as ReadonlyArray<keyof Transaction>
 
 /** The fields of a transaction that a change replaced, with their values before it. C-9. */
-export const PreviousTransaction = Schema.partial(Schema.Struct(state)).annotations({
-  identifier: "PreviousTransaction",
-  title: "Previous values of a transaction"
-})
+export const PreviousTransaction = Schema.partial(Schema.Struct(state)).annotations({ title: "Previous values of a transaction" })
 export type PreviousTransaction = typeof PreviousTransaction.Type
 
 /** A transaction as it was after one of its changes. C-9. */

@@ -240,27 +240,3 @@ export interface Network {
   /** Whether its assets have value */
   readonly kind: "mainnet" | "testnet"
 }
-
-export interface PreviousTransaction {
-  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
-  readonly status?: TransactionStatus | undefined
-  /** Asset identifier: {network}/{tokenType}[:{address}] */
-  readonly asset?: string | undefined
-  readonly amount?: string | undefined
-  /** Source address */
-  readonly from?: string | undefined
-  /** Destination address */
-  readonly to?: string | undefined
-  /** When it settled; before that, when it was first seen */
-  readonly timestamp?: string | undefined
-  /** What the vault paid for it; amount does not contain it */
-  readonly fee?: TransactionFee | null | undefined
-  /** Number of its block, in digits */
-  readonly blockNumber?: string | null | undefined
-  /** Hash of its block */
-  readonly blockHash?: string | null | undefined
-  /** Memo or destination tag */
-  readonly memo?: string | null | undefined
-  /** The custody platform's own id */
-  readonly externalId?: string | null | undefined
-}

@@ -1,6 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { Balance, DepositAddress, PreviousTransaction, Transaction, Vault } from "./custody.ts"
+import type { Balance, DepositAddress, Transaction, TransactionFee, TransactionStatus, Vault } from "./custody.ts"
 
 /** What the event of each kind carries in its `data`. */
 export interface EventData {
@@ -10,7 +10,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A transaction settled */
   readonly "transaction.confirmed": {
@@ -18,7 +40,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A transaction is in a block but reverted */
   readonly "transaction.failed": {
@@ -26,7 +70,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A pending transaction was replaced by another */
   readonly "transaction.replaced": {
@@ -34,7 +100,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A pending transaction will not settle */
   readonly "transaction.dropped": {
@@ -42,7 +130,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A confirmed transaction is no longer confirmed, as after a re-organization of the chain; unless it is pending, the event of its new status follows */
   readonly "transaction.reorged": {
@@ -50,7 +160,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** Another field of a transaction than its status changed */
   readonly "transaction.updated": {
@@ -58,7 +190,29 @@ export interface EventData {
     readonly vaultId: string
     readonly transaction: Transaction
     /** The fields that changed, with their values before; null for a new transaction */
-    readonly previous: PreviousTransaction | null
+    readonly previous: {
+      /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+      readonly status?: TransactionStatus | undefined
+      /** Asset identifier: {network}/{tokenType}[:{address}] */
+      readonly asset?: string | undefined
+      readonly amount?: string | undefined
+      /** Source address */
+      readonly from?: string | undefined
+      /** Destination address */
+      readonly to?: string | undefined
+      /** When it settled; before that, when it was first seen */
+      readonly timestamp?: string | undefined
+      /** What the vault paid for it; amount does not contain it */
+      readonly fee?: TransactionFee | null | undefined
+      /** Number of its block, in digits */
+      readonly blockNumber?: string | null | undefined
+      /** Hash of its block */
+      readonly blockHash?: string | null | undefined
+      /** Memo or destination tag */
+      readonly memo?: string | null | undefined
+      /** The custody platform's own id */
+      readonly externalId?: string | null | undefined
+    } | null
   }
   /** A vault has a new deposit address */
   readonly "deposit_address.created": {

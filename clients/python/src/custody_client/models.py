@@ -842,7 +842,9 @@ class Pagination(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreviousTransaction(Model):
+class TransactionDataPrevious(Model):
+    """The fields that changed, with their values before; None for a new transaction"""
+
     status: TransactionStatus | str | None = None
     """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
     Values may be added.
@@ -873,7 +875,7 @@ class TransactionData(Model):
     vault_id: str
     """The vault in which it occurred"""
     transaction: Transaction
-    previous: PreviousTransaction | None
+    previous: TransactionDataPrevious | None
     """The fields that changed, with their values before; None for a new transaction"""
 
 

@@ -3,11 +3,11 @@
  * neither the drain nor the retry of another organization. Architecture, What must hold.
  */
 import { expect, test } from "bun:test"
-import * as Id from "../../../src/values/Id.ts"
-import { useApp } from "../../support/app.ts"
-import { feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
-import { manyWebhooks } from "../../support/manyWebhooks.ts"
-import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+import * as Id from "../../src/values/Id.ts"
+import { useApp } from "../support/app.ts"
+import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
+import { manyWebhooks } from "../support/manyWebhooks.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
 /** Commands of the other organization, each of which starts a workflow. */
 const COMMANDS = 3_000
