@@ -66,12 +66,13 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       /** The vaults that the caller can see, newest first: by the user's roles, or by a key's allowlist, which is short. */
       list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> => {
         const { userId, vaultAllowlist } = principal
+        // LIMIT 1: Postgres must look up a role by its vault, and not read all of the user's to join.
         const behind = and(sql, after !== null && sql`(r.vault_created_at, r.vault_id) < (${after[0]}::timestamptz, ${after[1]})`)
         const seen =
           vaultAllowlist === null
             ? sql`vault_roles r WHERE (r.user_id || '') = ${userId} ${behind}`
             : sql`(SELECT DISTINCT id FROM unnest(${vaultAllowlist}::text[]) k (id)) k CROSS JOIN LATERAL (
-                SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id) r WHERE true ${behind}`
+                SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id LIMIT 1) r WHERE true ${behind}`
         return Effect.orDie(
           decodeVaults(sql`
           SELECT v.id, v.entity_id AS "entityId", v.label, v.networks, v.created_at AS "createdAt" FROM (

@@ -103,9 +103,10 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
           entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
         )
         const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
-        // For an entity: an index range per status.
+        // For an entity: an index range per status. LIMIT 1: Postgres must look up a webhook by its id, and not read all of them to join.
         const run = (one: string) => sql`
-        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
+        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f
+         CROSS JOIN LATERAL (SELECT * FROM webhooks w WHERE w.id = f.webhook_id LIMIT 1) w
          WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
          ORDER BY f.created_at DESC, f.webhook_id DESC ${limit(sql, take)})`
         const found =
