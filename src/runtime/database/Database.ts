@@ -29,7 +29,6 @@ export interface PoolShape {
 // minutes once they have a hundred thousand rows. Statements that find rows by key are therefore planned for index
 // access.
 const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
-  eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys],
   // With an array of unknown length, Postgres plans each execution again, over all daily partitions.
   keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys],
   // Each list has an index in its order and reads it up to the end of a page, whatever the statistics; sorting is the last
@@ -48,7 +47,7 @@ export const pools = {
   api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1), planner: alongIndexes },
   ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(10), planner: keptByKeys },
   worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5), planner: keptByKeys },
-  command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10), planner: eachTime }
+  command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10), planner: keptByKeys }
 } as const satisfies Record<string, PoolShape>
 
 const TIMESTAMPTZ = 1184
