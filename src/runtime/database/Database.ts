@@ -28,14 +28,18 @@ export interface PoolShape {
 // A prepared statement keeps its plan until its tables are analyzed, and a plan for empty tables scans them, which takes
 // minutes once they have a hundred thousand rows. Statements that find rows by key are therefore planned for index
 // access.
-const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
-  // With an array of unknown length, Postgres plans each execution again, over all daily partitions.
-  keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys],
+const keptByKeys = [
+    // With an array of unknown length, Postgres plans each execution again, over all daily partitions.
+    "plan_cache_mode=force_generic_plan",
+    "enable_seqscan=off"
+  ],
   // Each list has an index in its order and reads it up to the end of a page, whatever the statistics; sorting is the last
   // choice. So no plan depends on parameter values, and every statement keeps its plan.
   alongIndexes = [
     ...keptByKeys,
     "enable_sort=off",
+    // Otherwise the roles of a caller who sees dozens of vaults are read again for each event.
+    "enable_mergejoin=off",
     "enable_incremental_sort=off",
     "random_page_cost=1.1",
     // Statements that must sort count as very expensive and should not be compiled (JIT) for that.
