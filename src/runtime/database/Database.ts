@@ -40,8 +40,6 @@ const keptByKeys = [
     "enable_sort=off",
     // Otherwise the roles of a caller who sees dozens of vaults are read again for each event.
     "enable_mergejoin=off",
-    "enable_incremental_sort=off",
-    "random_page_cost=1.1",
     // Statements that must sort count as very expensive and should not be compiled (JIT) for that.
     "jit=off"
   ]
