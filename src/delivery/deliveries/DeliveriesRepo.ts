@@ -105,7 +105,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       if (eventId !== undefined)
         return newest(
           shown,
-          sql`d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND (d.webhook_id || '') = ${webhookId} ${common} ${matching(filter)}`,
+          sql`d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND d.webhook_id = ${webhookId} ${common} ${matching(filter)}`,
           take
         )
       if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)

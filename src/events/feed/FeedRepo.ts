@@ -189,9 +189,8 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
           SELECT id, position, kind, "entityId" FROM (
             SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
               ${keys(
-                // Every vault belongs to one organization; expressed so that the planner does not use the index of the
-                // organization's events. A role on a vault is access to its entity; it may have belonged to another one before.
-                sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
+                // A role on a vault is access to its entity; it may have belonged to another one before.
+                sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId}
                   AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
               )}) seen
             WHERE r.user_id = ${principal.userId}
