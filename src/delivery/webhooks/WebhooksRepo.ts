@@ -99,6 +99,8 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
     return {
       list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
         const { entityId, status } = filter
+        // The position of nulls, of which there are none, selects the index by status. If all webhooks have been active so far, Postgres
+        // would read all of them to find a paused one.
         const order = sql.literal(
           entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
         )
