@@ -52,6 +52,25 @@ export const expectWithin = (costs: ReadonlyArray<Cost>, bounds: Bounds, page: s
   }
 }
 
+/** Keeps Postgres from analyzing tables, as it does once a minute: plans and statistics stay as they are until a test analyzes. */
+export const withoutAutovacuum = (app: App) =>
+  app.sql(`DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+      EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', name);
+    END LOOP; END $$`)
+
+/** Analyzes tables while they lack the rows with a condition, and has statements planned by these statistics, which are stale afterwards. */
+export const planWithout = async (app: App, missing: { readonly [table: string]: string }, plan: () => Promise<void>): Promise<void> => {
+  for (const [table, condition] of Object.entries(missing)) {
+    await app.sql(`CREATE TABLE missing_${table} AS SELECT * FROM ${table} WHERE ${condition}`)
+    await app.insert(`DELETE FROM ${table} WHERE ${condition}`)
+    await app.sql(`VACUUM ANALYZE ${table}`)
+  }
+  await plan()
+  for (const table of Object.keys(missing))
+    await app.insert(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM missing_${table}; DROP TABLE missing_${table}`)
+}
+
 /** The service for a test of plans, and how to ask for pages of it. */
 export const explained = (): {
   readonly app: App
@@ -63,6 +82,11 @@ export const explained = (): {
     query: { readonly [name: string]: string },
     secret: string
   ) => Promise<{ readonly rows: number; readonly cursor: string | null; readonly costs: ReadonlyArray<Cost> }>
+  /**
+   * Asks for the first two pages of any choice of filters: Postgres plans their statements by what the tables contain, and keeps the
+   * plans.
+   */
+  readonly plan: (list: string, filters: Filters, secret: string, pairwise?: boolean) => Promise<void>
   /**
    * Fails when a statement of the first two pages of any choice of filters looked at more than the bounds. Without `pairwise`,
    * pairs of filters are tried in the long run only.
@@ -94,6 +118,14 @@ export const explained = (): {
     return { rows: answer.json.data.length, cursor: answer.json.pagination?.nextCursor ?? null, costs: await costs() }
   }
 
+  const plan = async (list: string, filters: Filters, secret: string, pairwise = true) => {
+    for (const choice of choices(filters, pairwise || long)) {
+      const query = { limit: String(LIMIT), ...choice }
+      const { cursor } = await pageOf(list, query, secret)
+      if (cursor !== null) await pageOf(list, { ...query, cursor }, secret)
+    }
+  }
+
   const expectBounded = async (list: string, filters: Filters, secret: string, bounds: Bounds, pairwise = true) => {
     for (const choice of choices(filters, pairwise || long)) {
       const query = { limit: String(LIMIT), ...choice }
@@ -104,5 +136,5 @@ export const explained = (): {
       expectWithin([...first.costs, ...second], bounds, JSON.stringify(query))
     }
   }
-  return { app, costs, pageOf, expectBounded }
+  return { app, costs, pageOf, plan, expectBounded }
 }

@@ -8,7 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { AuditEntry } from "./AuditEntry.ts"
 import { AUDIT_DAYS } from "./AuditTrail.ts"
 
@@ -60,7 +60,7 @@ const entryOf = ({
 export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
     const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM audit_log a WHERE ${where} ORDER BY a.at DESC, a.id DESC ${limit(sql, take)}`
+      SELECT ${sql.literal(columns)} FROM audit_log a WHERE ${where} ORDER BY a.at DESC, a.id DESC LIMIT ${take}`
 
     const within = ({ occurredAfter, occurredBefore }: AuditFilter, after: Key | null) =>
       and(
@@ -89,7 +89,7 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
                 SELECT * FROM (
                   (${page(sql`${by("actor_id", organizationId, actor, action)} ${common}`, take)})
                   UNION (${page(sql`${by("user_id", organizationId, actor, action)} ${common}`, take)})
-                ) a ORDER BY at DESC, id DESC ${limit(sql, take)}`
+                ) a ORDER BY at DESC, id DESC LIMIT ${take}`
             : action !== undefined
               ? page(sql`(a.organization_id || '/' || a.action) = ${organizationId}::text || '/' || ${action}::text ${common}`, take)
               : page(sql`a.organization_id = ${organizationId} ${common}`, take)

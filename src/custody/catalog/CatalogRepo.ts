@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { Asset, Network } from "./Catalog.ts"
 
 /** Filters of assets; absent ones do not filter. */
@@ -30,8 +30,8 @@ export class CatalogRepo extends Effect.Service<CatalogRepo>()("custody/CatalogR
           ) n CROSS JOIN LATERAL (
             SELECT a.* FROM assets a WHERE a.network = n.name
             ${and(sql, symbol !== undefined && sql`a.symbol = ${symbol}`, after !== null && sql`a.id > ${after[0]}`)}
-            ORDER BY a.id ${limit(sql, take)}
-          ) a ORDER BY n.prefix, a.id ${limit(sql, take)}`)
+            ORDER BY a.id LIMIT ${take}
+          ) a ORDER BY n.prefix, a.id LIMIT ${take}`)
       ),
 
     /** At most `take` networks after the key, by name. */

@@ -5,7 +5,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 
 const Row = Schema.Struct({
   vaultId: Schema.String,
@@ -42,7 +42,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           const rows = yield* decode(sql`
             SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
             WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(sql, after !== null && sql`s.date < ${after[0]}::date`)}
-            ORDER BY s.date DESC, s.revision DESC ${limit(sql, take)}`)
+            ORDER BY s.date DESC, s.revision DESC LIMIT ${take}`)
           if (rows.length > 0) return Option.some(rows)
           const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
           return seen.length > 0 ? Option.some(rows) : Option.none()

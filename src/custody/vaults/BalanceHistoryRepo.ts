@@ -8,7 +8,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { Balance, BalanceRecord } from "../../values/Vault.ts"
 import type { Rows } from "./VaultsRepo.ts"
 
@@ -64,7 +64,7 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
               sql`(v.network, v.is_token, v.symbol, v.asset_id) > (
                 SELECT a.network, a.id <> a.network || '/native', a.symbol, a.id FROM assets a WHERE a.id = ${after[0]})`
           )}
-          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`).pipe(
+          ORDER BY v.network, v.is_token, v.symbol, v.asset_id LIMIT ${take}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie
         ),
@@ -86,7 +86,7 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
             occurredBefore !== undefined && sql`h.as_of <= ${occurredBefore}::timestamptz`,
             after !== null && sql`(h.as_of, h.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
           )}
-          ORDER BY h.as_of DESC, h.id DESC ${limit(sql, take)}`).pipe(
+          ORDER BY h.as_of DESC, h.id DESC LIMIT ${take}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie
         )

@@ -10,7 +10,7 @@ import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { Balance, DepositAddress, Transaction, type TransactionDetail, TransactionState, Vault } from "../../values/Vault.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
@@ -66,16 +66,17 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       /** The vaults that the caller can see, newest first: by the user's roles, or by a key's allowlist, which is short. */
       list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> => {
         const { userId, vaultAllowlist } = principal
+        // LIMIT 1: Postgres must look up a role by its vault, and not read all of the user's to join.
         const behind = and(sql, after !== null && sql`(r.vault_created_at, r.vault_id) < (${after[0]}::timestamptz, ${after[1]})`)
         const seen =
           vaultAllowlist === null
             ? sql`vault_roles r WHERE (r.user_id || '') = ${userId} ${behind}`
             : sql`(SELECT DISTINCT id FROM unnest(${vaultAllowlist}::text[]) k (id)) k CROSS JOIN LATERAL (
-                SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id) r WHERE true ${behind}`
+                SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id LIMIT 1) r WHERE true ${behind}`
         return Effect.orDie(
           decodeVaults(sql`
           SELECT v.id, v.entity_id AS "entityId", v.label, v.networks, v.created_at AS "createdAt" FROM (
-            SELECT r.vault_id, r.vault_created_at FROM ${seen} ORDER BY r.vault_created_at DESC, r.vault_id DESC ${limit(sql, take)}
+            SELECT r.vault_id, r.vault_created_at FROM ${seen} ORDER BY r.vault_created_at DESC, r.vault_id DESC LIMIT ${take}
           ) r JOIN vaults v ON v.id = r.vault_id
           ORDER BY r.vault_created_at DESC, r.vault_id DESC`)
         )
@@ -110,7 +111,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             after !== null &&
               sql`(v.network, v.is_token, v.symbol, v.asset_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${last("a.symbol")}, ${after[0]})`
           )}
-          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`),
+          ORDER BY v.network, v.is_token, v.symbol, v.asset_id LIMIT ${take}`),
             (rows) => visible(principal, vaultId, rows)
           )
         )
@@ -163,7 +164,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           WHERE ${network === undefined ? sql`v.vault_id = ${vaultId}` : sql`(v.vault_id || '/' || v.network) = ${vaultId}::text || '/' || ${network}::text`}
           AND ${sees(principal, vaultId)}
           ${and(sql, after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
-          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`),
+          ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`),
             (rows) => visible(principal, vaultId, rows)
           )
         )

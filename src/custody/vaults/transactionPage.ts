@@ -8,7 +8,7 @@
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import type { Key } from "../../http/Page.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { Direction, TransactionStatus } from "../../values/Vault.ts"
 
 /** Filters of transactions; absent ones do not filter. */
@@ -57,9 +57,9 @@ export const transactionPage = (
   const json = sql.literal(`${JSON_OF_ROW} AS json`)
   const rows = (where: Statement.Fragment, order: string) =>
     sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}
-      ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+      ORDER BY ${sql.literal(order)} LIMIT ${take}`
   const page = (rows: Statement.Fragment, order: string) =>
-    sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+    sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} LIMIT ${take}`
 
   if (hash !== undefined) {
     // Few rows share a hash. They are read in the order of its index and then sorted.

@@ -16,7 +16,7 @@ import { recentPages } from "../../events/log/recentPages.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
 import { castDeliveries, columns, deliveryOf } from "./deliveryRows.ts"
@@ -71,8 +71,8 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`)
       )
 
-    const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: Statement.Fragment) => sql`
-      SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${take}`
+    const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: number) => sql`
+      SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC LIMIT ${take}`
 
     /** Rows of one text each. Not an array: Postgres does not know an array's length and would plan each execution again. */
     const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
@@ -92,13 +92,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       and(sql, status !== undefined && sql`d.status = ANY(${status}::text[])`, kind !== undefined && sql`d.kind = ${kind}`)
 
     /** The newest by the index of the webhook, of the event, or of each status, with the kind if the filter has one. */
-    const filtered = (
-      shown: Statement.Fragment,
-      webhookId: string,
-      filter: DeliveryFilter,
-      common: Statement.Fragment,
-      take: Statement.Fragment
-    ) => {
+    const filtered = (shown: Statement.Fragment, webhookId: string, filter: DeliveryFilter, common: Statement.Fragment, take: number) => {
       const { eventId, kind, sequence, status } = filter
       if (sequence !== undefined) {
         const rest = and(sql, eventId !== undefined && sql`d.event_id = ${eventId}`)
@@ -111,7 +105,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       if (eventId !== undefined)
         return newest(
           shown,
-          sql`d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND (d.webhook_id || '') = ${webhookId} ${common} ${matching(filter)}`,
+          sql`d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND d.webhook_id = ${webhookId} ${common} ${matching(filter)}`,
           take
         )
       if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)
@@ -122,7 +116,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       return sql`
         SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status)
         CROSS JOIN LATERAL (${newest(shown, sql`${range} ${common}`, take)}) found
-        ORDER BY "createdAt" DESC, id DESC ${take}`
+        ORDER BY "createdAt" DESC, id DESC LIMIT ${take}`
     }
 
     /** The visible ones of the newest {@link EXAMINED}, by id; undefined if they do not fill the page and there are more. */
@@ -130,9 +124,9 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       const shown = sql`d.id, d.created_at AS "createdAt", (${seesDelivery(sql, principal)}) AS seen`
       return Effect.map(
         decodeExamined(sql`
-          WITH newest AS MATERIALIZED (${filtered(shown, webhookId, filter, common, sql.literal(`LIMIT ${EXAMINED}`))})
+          WITH newest AS MATERIALIZED (${filtered(shown, webhookId, filter, common, EXAMINED)})
           SELECT (SELECT count(*) FROM newest)::int AS examined,
-            ARRAY(SELECT id FROM newest WHERE seen ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)})::text[] AS ids`),
+            ARRAY(SELECT id FROM newest WHERE seen ORDER BY "createdAt" DESC, id DESC LIMIT ${take})::text[] AS ids`),
         ([row]) => (row === undefined || (row.ids.length < take && row.examined === EXAMINED) ? undefined : row.ids)
       )
     }
@@ -148,7 +142,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       const { kind, status } = filter
       const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) => {
         const vault = sql`(d.webhook_id || '/' || coalesce(d.vault_id, ''))`
-        const keysOf = (range: Statement.Fragment) => newest(sql`d.id, d.created_at`, sql`${range} ${seen} ${common}`, limit(sql, take))
+        const keysOf = (range: Statement.Fragment) => newest(sql`d.id, d.created_at`, sql`${range} ${seen} ${common}`, take)
         if (status === undefined && kind === undefined) return keysOf(sql`${vault} = ${webhookId}::text || '/' || ${vaultId}`)
         return sql`
           SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status) CROSS JOIN ${valuesOf(kind === undefined ? kinds : [kind])} k (kind)
@@ -165,7 +159,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
             UNION ALL
             (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})
-          ) visible ORDER BY created_at DESC, id DESC ${limit(sql, take)}`),
+          ) visible ORDER BY created_at DESC, id DESC LIMIT ${take}`),
         (rows) => rows.map(({ id }) => id)
       )
     }
@@ -186,7 +180,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           ? seesDelivery(sql, principal)
           : sql`EXISTS (SELECT 1 FROM events e WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)})`
       const shown = sql`${sql.literal(columns)}, (${seen}) AS seen`
-      const newestFrom = (from?: string) => withAttempts(filtered(shown, webhookId, filter, common(from), limit(sql, take)), from)
+      const newestFrom = (from?: string) => withAttempts(filtered(shown, webhookId, filter, common(from), take), from)
       const inRecent =
         eventId === undefined && sequence === undefined
           ? yield* recentPage({

@@ -12,7 +12,7 @@ import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { Recovery } from "./Recovery.ts"
 
 /** Maximum number of events examined and counted for a preview. */
@@ -75,7 +75,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
             rows(
               principal,
               sql`r.webhook_id = ${webhookId} ${and(sql, after !== null && sql`(r.created_at, r.id) < (${after[0]}::timestamptz, ${after[1]})`)}`,
-              sql`ORDER BY r.created_at DESC, r.id DESC ${limit(sql, take)}`
+              sql`ORDER BY r.created_at DESC, r.id DESC LIMIT ${take}`
             ),
             (found) => found.map(recoveryOf)
           )

@@ -6,7 +6,7 @@ import { seesWebhook } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "./failureStreak.ts"
 import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
 
@@ -99,23 +99,26 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
     return {
       list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
         const { entityId, status } = filter
+        // The position of nulls, of which there are none, selects the index by status. If all webhooks have been active so far, Postgres
+        // would read all of them to find a paused one.
         const order = sql.literal(
           entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
         )
         const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
-        // For an entity: an index range per status.
+        // For an entity: an index range per status. LIMIT 1: Postgres must look up a webhook by its id, and not read all of them to join.
         const run = (one: string) => sql`
-        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
+        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f
+         CROSS JOIN LATERAL (SELECT * FROM webhooks w WHERE w.id = f.webhook_id LIMIT 1) w
          WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
-         ORDER BY f.created_at DESC, f.webhook_id DESC ${limit(sql, take)})`
+         ORDER BY f.created_at DESC, f.webhook_id DESC LIMIT ${take})`
         const found =
           entityId === undefined
             ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-              ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} ${limit(sql, take)}`
+              ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} LIMIT ${take}`
             : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
         return Effect.orDie(
           decodeWebhooks(sql`
-        SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} ${limit(sql, take)}) found
+        SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} LIMIT ${take}) found
         JOIN webhooks w ON w.id = found.id ORDER BY found.created_at DESC, found.id DESC`)
         )
       },

@@ -12,7 +12,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { reachesEntity, seesEvent } from "../../access/visibility/visibility.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, limit as limitOf } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { midnight } from "../log/chain.ts"
 import { oldestTime } from "../log/logWindow.ts"
@@ -100,9 +100,6 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     const rowColumns = sql.literal(feedColumns)
     const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
 
-    /** `LIMIT`, as a literal for common sizes. */
-    const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
-
     const streamColumns =
       sql.literal(`position, event_id AS id, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
       floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`)
@@ -159,8 +156,8 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       const look = many ? LOOK : LOOK_FEW * take
       const read = (before: number) => {
         const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until, before)}
-          ORDER BY e.position ${many ? sql.literal(`LIMIT ${LOOK}`) : upTo(take, LOOK_FEW)}`
-        const seen = sql`SELECT ${whole ? sql.literal("e.*") : keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position ${upTo(take)}`
+          ORDER BY e.position LIMIT ${look}`
+        const seen = sql`SELECT ${whole ? sql.literal("e.*") : keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position LIMIT ${take}`
         const rows = direct.query(
           whole ? sql`SELECT ${rowColumns} FROM (${seen}) e ${dispatches(after.at, before)} ORDER BY e.position` : seen
         )
@@ -185,23 +182,22 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       take: number
     ) => {
       const keys = (where: Statement.Fragment) => sql`
-        SELECT ${keyColumns} FROM events e WHERE ${where} AND ${between(after, until)} ORDER BY e.position ${upTo(take)}`
+        SELECT ${keyColumns} FROM events e WHERE ${where} AND ${between(after, until)} ORDER BY e.position LIMIT ${take}`
       const entityScoped = sql`UNION ALL (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)}`)})`
       return castKeys(
         direct.query(sql`
           SELECT id, position, kind, "entityId" FROM (
             SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
               ${keys(
-                // Every vault belongs to one organization; expressed so that the planner does not use the index of the
-                // organization's events. A role on a vault is access to its entity; it may have belonged to another one before.
-                sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
+                // A role on a vault is access to its entity; it may have belonged to another one before.
+                sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId}
                   AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
               )}) seen
             WHERE r.user_id = ${principal.userId}
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
               ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
             ${vaultIds === undefined ? entityScoped : sql.literal("")}
-          ) seen ORDER BY position ${upTo(take)}`)
+          ) seen ORDER BY position LIMIT ${take}`)
       )
     }
 

@@ -14,7 +14,7 @@ import { reachesEntity, seesEvent, seesWebhook } from "../../access/visibility/v
 import type { Key } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { oldestDelivery, oldestId } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
@@ -112,7 +112,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
 
     /** The keys of a page, newest first, because payloads are long. */
     const keys = (where: Statement.Fragment, take: number) => sql`
-      SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+      SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
 
     /** The newest events without a vault that the caller can see, of one entity or of every entity that the caller can access. */
     const withoutVault = (principal: PrincipalState, { entityId, kind }: EventFilter, common: Statement.Fragment, take: number) => {
@@ -150,7 +150,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
               ${keys(sql`${ofVault} AND (e.organization_id || '') = ${principal.organizationId} ${common}`, take)}) seen
             WHERE r.user_id = ${principal.userId} ${named} AND ${reachesEntity(sql, principal, sql.literal("p.entity_id"))}
             ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
-          ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
+          ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`)
     }
 
@@ -167,15 +167,15 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     ) {
       const { entityId, kind } = filter
       // There is no index for an entity's kinds: its events of every kind are searched.
-      const newest = (recent: Statement.Fragment, limited: Statement.Fragment) => sql`
+      const newest = (recent: Statement.Fragment, most: number) => sql`
         SELECT * FROM events e WHERE ${entityId === undefined ? indexRange("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
-        ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
-      const visible = (recent: Statement.Fragment, limited: Statement.Fragment, dispatched: Statement.Fragment) =>
+        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}`
+      const visible = (recent: Statement.Fragment, most: number, dispatched: Statement.Fragment) =>
         page(sql`
-        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, limited)}) e ${sql.literal(withDispatch)} ${dispatched}
+        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, most)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
-        ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`)
-      const few = limit(sql, take, LOOK_FEW)
+        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`)
+      const few = LOOK_FEW * take
       const inRecent = yield* recentPage({
         caller: JSON.stringify([callerOf(principal), entityId, kind]),
         before: [after?.[0], filter.occurredBefore],
@@ -188,10 +188,10 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       })
       if (inRecent !== undefined) return inRecent
       const none = sql.literal("")
-      const [look, limited] = (yield* seesMany(principal)) ? [LOOK, sql.literal(`LIMIT ${LOOK}`)] : [LOOK_FEW * take, few]
-      const found = yield* visible(none, limited, none)
+      const look = (yield* seesMany(principal)) ? LOOK : few
+      const found = yield* visible(none, look, none)
       if (found.length === take) return found
-      const [looked] = yield* decodeCounts(sql`SELECT count(*) AS count FROM (${newest(none, limited)}) e`)
+      const [looked] = yield* decodeCounts(sql`SELECT count(*) AS count FROM (${newest(none, look)}) e`)
       return looked !== undefined && looked.count < look ? found : undefined
     })
 

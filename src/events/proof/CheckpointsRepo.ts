@@ -5,7 +5,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { reachesEntity } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, limit } from "../../runtime/database/sql.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { ZERO } from "../log/chain.ts"
 
 const Row = Schema.Struct({
@@ -47,7 +47,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
         Effect.orDie(
           decode(sql`
           SELECT entity_id AS "entityId", count, hash, at, position FROM event_checkpoints
-          WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`)
+          WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC LIMIT ${take}`)
         ),
 
       /** The current chain of an entity of the principal's organization. */

@@ -11,20 +11,6 @@ export const and = (sql: SqlClient.SqlClient, ...conditions: ReadonlyArray<State
   return present.length === 0 ? sql.literal("") : sql`AND ${sql.and(present)}`
 }
 
-/** The most frequent page sizes, plus the extra row that shows whether there is another page. */
-const USUAL = new Set([10, 20, 25, 50, 100, 200, 500].flatMap((limit) => [limit, limit + 1]))
-
-/** Whether this number of rows is a literal in `LIMIT`, and so part of a statement's text. */
-export const isUsual = (rows: number): boolean => USUAL.has(rows)
-
-/**
- * `LIMIT` of a list that reads an index. Frequent sizes are literals: with a parameter, Postgres considers a plan for the
- * actual size so much better that it plans each execution, which takes longer than reading the rows. `times` multiplies
- * it, for rows that are searched.
- */
-export const limit = (sql: SqlClient.SqlClient, rows: number, times = 1): Statement.Fragment =>
-  isUsual(rows) ? sql.literal(`LIMIT ${rows * times}`) : sql`LIMIT ${rows * times}`
-
 /**
  * Statements do not fail for reasons that a caller could handle: their errors are defects, which the error boundary
  * interprets.

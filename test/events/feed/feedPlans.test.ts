@@ -4,14 +4,15 @@
  * response times reveal what happens elsewhere. C-1.
  */
 import { beforeAll, test } from "bun:test"
-import { expectWithin, explained } from "../../support/plans.ts"
+import { expectWithin, explained, planWithout, withoutAutovacuum } from "../../support/plans.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 import { event, insertEvents } from "../log/eventRows.ts"
 
 const { app, pageOf } = explained()
 const FEED = "/v1/event-feed"
-/** Events, of which the member sees one vault's: one in a thousand. */
-const HIDDEN = 6_000,
+/** Events, of which the member sees one vault's: one in a thousand. The first pages are of few. */
+const FEW = 20,
+  HIDDEN = 6_000,
   MORE_HIDDEN = 54_000,
   RARE = 1_000
 const callers = { member: "", allowlist: "", owner: "" }
@@ -27,7 +28,6 @@ const insert = async (count: number) => {
   await app.sql(`UPDATE events e SET position = n.position
     FROM (SELECT id, row_number() OVER (ORDER BY id) AS position FROM events) n WHERE n.id = e.id AND e.position IS DISTINCT FROM n.position`)
   await app.sql("UPDATE event_streams SET position = (SELECT count(*) FROM events)")
-  await app.sql("VACUUM ANALYZE events")
 }
 
 beforeAll(async () => {
@@ -38,28 +38,41 @@ beforeAll(async () => {
   callers.member = (await app.key("user_member")).secret
   callers.owner = (await app.key("user_owner")).secret
   callers.allowlist = (await app.key("user_owner", { vaultIds: ["vault_rare"] })).secret
-  await insert(HIDDEN)
+  await withoutAutovacuum(app)
+  await insert(FEW)
+  await app.sql("VACUUM ANALYZE")
   // Statements from the start of the service are not part of a page.
   await pageOf(FEED, {}, callers.owner)
 })
 
 /** A search with a filter reads 4,004 events on purpose, each with a visibility check. */
 const BOUNDS = { rows: 20_000, buffers: 15_000 }
+const filters = [{}, { vaultId: "vault_rare" }, { kind: "transaction.confirmed" }, { kind: "vault.created" }, { entityId: "entity_a" }]
 
-test("a page reads a bounded number of rows, however many the key cannot see", async () => {
-  const filters = [{}, { vaultId: "vault_rare" }, { kind: "transaction.confirmed" }, { kind: "vault.created" }, { entityId: "entity_a" }]
-  for (const more of [0, MORE_HIDDEN]) {
-    await insert(more)
-    for (const secret of Object.values(callers)) {
-      for (const query of filters) {
-        let cursor: string | null = null
-        for (let page = 0; page < 3; page++) {
-          const found = await pageOf(FEED, { limit: "5", ...query, ...(cursor === null ? {} : { after: cursor }) }, secret)
-          expectWithin(found.costs, BOUNDS, JSON.stringify(query))
-          cursor = found.cursor
-          if (cursor === null) break
-        }
+/** Fails if a statement of the first three pages, by any key with any filter, read more. */
+const readPages = async () => {
+  for (const secret of Object.values(callers)) {
+    for (const query of filters) {
+      let cursor: string | null = null
+      for (let page = 0; page < 3; page++) {
+        const found = await pageOf(FEED, { limit: "5", ...query, ...(cursor === null ? {} : { after: cursor }) }, secret)
+        expectWithin(found.costs, BOUNDS, JSON.stringify(query))
+        cursor = found.cursor
+        if (cursor === null) break
       }
     }
   }
+}
+
+test("a page reads a bounded number of rows, however many the key cannot see", async () => {
+  for (const more of [HIDDEN, MORE_HIDDEN]) {
+    // Planned for the rows so far.
+    await readPages()
+    await insert(more)
+    await readPages()
+    await app.sql("VACUUM ANALYZE")
+  }
+  await readPages()
+  await planWithout(app, { events: "vault_id = 'vault_rare'" }, readPages)
+  await readPages()
 })
