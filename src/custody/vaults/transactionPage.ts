@@ -71,7 +71,7 @@ export const transactionPage = (
       network !== undefined && sql`v.network = ${network}`
     )
     const found = sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
-      ORDER BY v.hash, v.vault_id`
+      ORDER BY v.hash, v.vault_id, v.network, v.index, v.direction`
     return page(found, newest)
   }
   if (asset === undefined && network === undefined && status === undefined && direction === undefined)

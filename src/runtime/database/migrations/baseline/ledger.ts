@@ -35,9 +35,9 @@ CREATE TABLE transactions (
   -- The events of its last change.
   event_ids text[] NOT NULL DEFAULT '{}',
   json text NOT NULL,
+  CONSTRAINT transactions_natural_key UNIQUE (hash, vault_id, network, index, direction),
   CHECK ((fee_asset_id IS NULL) = (fee_amount IS NULL))
 );
-CREATE INDEX transactions_by_hash ON transactions (hash, vault_id);
 -- The first letters of status and direction: both together are one range of an index; if one is not given, its ranges are merged.
 CREATE INDEX transactions_newest ON transactions (vault_id, timestamp DESC, id DESC);
 CREATE INDEX transactions_by_asset ON transactions
