@@ -137,7 +137,9 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   const args = process.argv.slice(2)
   const files = filesOf(args.filter((arg) => !arg.startsWith("-")))
   const { measured = [], others = [] } = Object.groupBy(files, (file) => (file.startsWith("test/measured/") ? "measured" : "others"))
-  const options = args.filter((arg) => arg.startsWith("-"))
+  /** The options of the run, as far as this way of running takes them: only several processes at once have timings. */
+  const optionsOf = (how: ReadonlyArray<string>) =>
+    args.filter((arg) => arg.startsWith("-") && (how.length > 0 || arg !== "--update-timings"))
   const servers = await startServers(interruption.signal).catch((error) => {
     if (!interruption.signal.aborted) throw error
   })
@@ -157,7 +159,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
       [measured, []]
     ] as const)
       if (some.length > 0 && !interruption.signal.aborted)
-        reports.push(await bunTest([...how, ...options, ...some.map((file) => `./${file}`)], servers))
+        reports.push(await bunTest([...how, ...optionsOf(how), ...some.map((file) => `./${file}`)], servers))
     reasons.unshift(...servers.lost())
     return reports
   } finally {
