@@ -1,5 +1,5 @@
 /**
- * `bun run test [files]`: starts the real servers once, runs the tests against them with `bun test`, several files at a time,
+ * `bun run test [files] [--option=value]`: starts the real servers once, runs the tests against them with `bun test`, several files at a time,
  * and ends with a line `N passed, N failed`. Tests that measure durations, in test/measured, run afterwards, one file at a
  * time. Servers and folders are gone afterwards, also when it is interrupted.
  */

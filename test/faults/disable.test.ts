@@ -111,5 +111,5 @@ describe("the disabling of a webhook with waiting deliveries", () => {
     await feedTransactions(app, [3])
     await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")
     expect(receiver.to("/killed")).toHaveLength(sent + 1)
-  })
+  }, 1_200_000)
 })
