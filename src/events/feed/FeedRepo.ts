@@ -15,7 +15,7 @@ import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { midnight } from "../log/chain.ts"
-import { oldestTime } from "../log/logWindow.ts"
+import { oldestId, oldestTime } from "../log/logWindow.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 import { FeedRow, feedColumns, isWhole, Key, KeyRow } from "./FeedRow.ts"
 
@@ -238,7 +238,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
 
       /**
        * Whether the log has the place of a cursor: its event has its position. Not so after a restored backup, or when the
-       * organization was deleted and recorded again. C-9.
+       * organization was deleted and recorded again. An event that is older than the log can no longer be compared. C-9.
        */
       has: (organizationId: string, { id, position }: Place): Effect.Effect<boolean> =>
         Effect.map(
@@ -247,6 +247,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
               WHEN ${position}::bigint > s.position THEN false
               WHEN ${id}::text IS NULL THEN true
               WHEN ${position}::bigint = s.position THEN s.event_id = ${id}
+              WHEN ${id} < ${oldestId("evt")} THEN true
               ELSE EXISTS (SELECT 1 FROM events e WHERE e.id = ${id} AND e.organization_id = s.organization_id AND e.position = ${position}) END`),
           (rows) => rows.length > 0
         ).pipe(Effect.orDie),

@@ -1,5 +1,8 @@
 /** Cursors of the event feed after the database was restored from a backup, or an organization deleted and recorded again. C-9. */
 import { beforeAll, expect, test } from "bun:test"
+import { seal } from "../../../src/events/feed/cursor.ts"
+import { sealing } from "../../../src/runtime/crypto/MasterKey.ts"
+import * as Id from "../../../src/values/Id.ts"
 import { useApi } from "../../support/api.ts"
 import { smallest, transaction } from "../../support/records.ts"
 
@@ -58,4 +61,13 @@ test("a cursor at the end of an idle log stays valid", async () => {
   expect((await read(`&after=${end}`)).status).toBe(200)
   const oldest = (await read("")).json.resumeCursor
   expect((await read(`&after=${oldest}`)).status).toBe(200)
+})
+
+test("a cursor after an event that the log no longer has stays valid when new events follow", async () => {
+  await record(2)
+  const master = sealing(Buffer.from(app.env["MASTER_KEY"] ?? "", "base64"), undefined)
+  const old = Id.floor("evt", Date.now() - 40 * 86_400_000)
+  // A reader of an idle log: its last event is 40 days old, and the reader asked a second ago.
+  const cursor = seal(master, "org_a", { position: (await position()) - 2, at: Date.now() - 3_600_000, id: old })
+  expect((await read(`&after=${cursor}`)).json.data).toHaveLength(2)
 })
