@@ -39,6 +39,8 @@ const kept = [
     ...kept,
     // Each list has an index in its order, which is read up to the end of a page. A sort reads everything first.
     "enable_sort=off",
+    // A filter of a list must not read the list without it, with the rest of the order sorted in small parts.
+    "enable_incremental_sort=off",
     // The roles of a caller who sees dozens of vaults are read again for each event.
     "enable_mergejoin=off"
   ]
