@@ -12,5 +12,14 @@ export const query = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
 /** An endpoint without query parameters. A record of never: a struct without fields would accept any parameter. */
 export const noQuery = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({ parseOptions: { errors: "all" } })
 
+/** `true` or `false` in a query. */
+export const Flag = Schema.transform(
+  Schema.String.pipe(Schema.filter((text) => text === "true" || text === "false" || "must be true or false")).annotations({
+    jsonSchema: { type: "boolean" }
+  }),
+  Schema.Boolean,
+  { strict: true, decode: (text) => text === "true", encode: String }
+)
+
 /** An id in a path; a malformed one is a 404. Decision D-14. */
 export const pathId = (name: string) => GivenId.annotations({ description: `Opaque id of the ${name}` })

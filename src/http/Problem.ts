@@ -40,6 +40,7 @@ export const codes = {
   webhook_disabled: [409, "The webhook is disabled"],
   recovery_running: [409, "A recovery of the webhook is running"],
   recovery_ended: [409, "The recovery has ended"],
+  not_sealed: [409, "A day is not sealed"],
   rotation_limit_reached: [409, "Too many active secrets"],
   idempotency_in_progress: [409, "A request with this idempotency key is still in progress"],
   cursor_expired: [410, "The cursor is older than the log"],

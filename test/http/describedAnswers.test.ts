@@ -10,7 +10,7 @@ import { address, balance, smallest, transaction, user } from "../support/record
 import { fields } from "../support/webhookFixtures.ts"
 
 const receiver = useReceiver()
-const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), STATEMENT_DELAY: "0s" }))
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "7d" }))
 
 /** The document, with no fields in bodies beyond those that it names. */
 let document: Node = {}
@@ -94,12 +94,13 @@ const described = ({ id, value }: Operation, answer: Answer): void => {
 }
 
 /** Parameters without which an operation refuses a request. */
-const needed: { readonly [id: string]: string } = {
+const needed = (): { readonly [id: string]: string } => ({
   listBalanceHistory: "asset=ethereum/native",
   exportTransactions: "format=csv",
   listEventCheckpoints: "entityId=entity_a",
-  getLatestEventCheckpoint: "entityId=entity_a"
-}
+  getLatestEventCheckpoint: "entityId=entity_a",
+  getStatementSummary: `from=${ids.date}&to=${ids.date}`
+})
 const bodies: { readonly [id: string]: () => unknown } = {
   createWebhook: () => fields(),
   previewWebhook: () => ({ entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"] }),
@@ -124,7 +125,7 @@ interface Change {
 /** Sends a request and checks that its answer is described. */
 const send = async (one: Operation, more: Change = {}): Promise<Answer> => {
   const path = one.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof ids) => (more.absent === true ? "absent" : ids[name]))
-  const query = [more.needed ?? needed[one.id], more.query].filter((part) => part !== undefined).join("&")
+  const query = [more.needed ?? needed()[one.id], more.query].filter((part) => part !== undefined).join("&")
   const key = "key" in more ? more.key : keys.owner
   const body = "body" in more ? more.body : bodies[one.id]?.()
   const answer = await app.request(one.method, `${path}${query === "" ? "" : `?${query}`}`, {
@@ -176,7 +177,9 @@ test("every error that a request can cause is described", async () => {
 test("every operation succeeds as described, with every media type", async () => {
   const variants: { readonly [id: string]: ReadonlyArray<Change> } = {
     exportTransactions: [{ needed: "format=csv" }, { needed: "format=ndjson" }],
-    getStatement: [{}, { headers: { accept: "text/csv" } }]
+    getStatement: [{}, { headers: { accept: "text/csv" } }],
+    listStatements: [{}, { headers: { accept: "text/csv" }, query: `from=${ids.date}&to=${ids.date}` }],
+    getStatementSummary: [{}, { headers: { accept: "text/csv" } }]
   }
   for (const one of inOrder()) {
     for (const change of variants[one.id] ?? [{}]) {

@@ -1,6 +1,7 @@
 /** A user of the portal in a real browser, with the steps that tests share. */
 import { beforeAll, expect } from "bun:test"
 import type { BrowserContext, Locator, Page } from "playwright-core"
+import type { Environment } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { executable, layout, sizes, useBrowser, violations, widths } from "./browser.ts"
 import { Authenticator, PASSWORD, signedIn, type Visitor } from "./client.ts"
@@ -129,8 +130,8 @@ export class PortalPage {
 }
 
 /** A service, and a browser with its organization's owner, for the test file that calls this. */
-export const useOwner = () => {
-  const service = usePortalService(hasBrowser)
+export const useOwner = (env: Environment = {}) => {
+  const service = usePortalService(hasBrowser, env)
   const browser = useBrowser()
   const opened: Array<PortalPage> = []
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** A complete service with an organization, endpoints and history, for tests of the portal in a browser. */
 import { afterAll, beforeAll } from "bun:test"
-import { App } from "../support/app.ts"
+import { App, type Environment } from "../support/app.ts"
 import { Receiver, receiverEnv } from "../support/receiver.ts"
 import { address, asset, balance, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
@@ -50,13 +50,13 @@ const history = () => [
 ]
 
 /** Starts the service for the test file that calls this. */
-export const usePortalService = (ready: boolean) => {
+export const usePortalService = (ready: boolean, env: Environment = {}) => {
   const app = new App()
   const receiver = new Receiver()
   beforeAll(async () => {
     if (!ready) return
     await receiver.open()
-    await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h,1h" })
+    await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h,1h", ...env })
     await app.feed([...organizations(), ...history()], { "x-record-events": "none" })
   })
   afterAll(async () => {

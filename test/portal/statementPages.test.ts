@@ -7,7 +7,7 @@ import { cli } from "../support/app.ts"
 import { transaction, user, vault } from "../support/records.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
-const { app, owner } = useOwner()
+const { app, owner } = useOwner({ STATEMENT_HISTORY: "7d" })
 let portal: PortalPage, page: Page
 const DAY = dayOf(-4)
 
@@ -66,6 +66,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
       expect.any(String),
       "3",
       "0.25",
+      "0",
       expect.any(String),
       "12.75",
       "2"
@@ -80,6 +81,19 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await portal.expectAccessible("an earlier revision")
     await portal.goto(`/vaults/vault_s/statements/${dayOf(0)}`)
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
+  })
+
+  test("a month is added up, and its files have the same sums", async () => {
+    await portal.goto("/vaults/vault_s?show=statements")
+    await page.getByRole("heading", { name: "A month" }).waitFor()
+    await page.getByLabel("Month").selectOption(DAY.slice(0, 7))
+    const sums = page.getByRole("table", { name: "Lines of the statement" }).getByRole("row", { name: /ETH/ })
+    await sums.getByRole("cell", { name: "3", exact: true }).waitFor()
+    await portal.expectAccessible("the sums of a month")
+    expect(await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).toMatch(
+      /^asset,symbol,.*\r\nethereum\/native,ETH,'.*,'3,'0.25,'0,/
+    )
+    expect(await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())).toContain(`${DAY},2,ethereum/native,ETH,`)
   })
 
   test("checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {

@@ -179,6 +179,8 @@ export class App {
       PORT: "0",
       PLATFORM_PORT: "0",
       RATE_LIMIT: "off",
+      // Statements, and the events that announce them, only where a test asks for them.
+      STATEMENT_HISTORY: "0s",
       ...env
     }
     if (roles.length > 0) this.main = await this.start(roles)

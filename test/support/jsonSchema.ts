@@ -10,6 +10,7 @@ export const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isA
 const silent = new Set(["description", "title", "examples", "default", "$schema", "$id", "$defs", "deprecated", "readOnly", "writeOnly"])
 const formats: { readonly [name: string]: RegExp } = {
   "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
+  date: /^\d{4}-\d\d-\d\d$/,
   email: /^[^@\s]+@[^@\s]+$/,
   uri: /^[a-z][a-z0-9+.-]*:/
 }

@@ -180,7 +180,7 @@ export const insertRemainingRows = async (app: App, name: string) => {
   })
   await one("webhook_health", { webhook_id: webhook?.["id"] })
   await one("statement_chains", { vault_id: `vault_${name}`, first_date: "2024-05-01", next_date: "2024-05-02" })
-  await one("statement_changes", { vault_id: `vault_${name}`, from_date: "2024-05-01" })
+  await one("statement_changes", { vault_id: `vault_${name}`, date: "2024-05-01", cause: "ethereum/native" })
   await one("statements", {
     vault_id: `vault_${name}`,
     date: "2024-05-01",

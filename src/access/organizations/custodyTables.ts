@@ -12,6 +12,7 @@ export const custodyTables: ReadonlyArray<OrganizationTable> = [
   { table: "statements", of: byVault },
   { table: "statement_chains", of: byVault },
   { table: "statement_changes", of: byVault, exported: "nothing" },
+  { table: "vault_assets", of: byOrganization, exported: "nothing" },
   { table: "balance_history", of: byVault, exported: "records" },
   { table: "balances", of: byVault, exported: "records" },
   { table: "transaction_history", of: byVault, exported: "records" },

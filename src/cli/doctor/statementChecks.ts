@@ -3,11 +3,11 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import type * as SqlError from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { sealedUntil } from "../../custody/statements/sealedUntil.ts"
-import { dayAfter } from "../../custody/statements/statementLines.ts"
 import type { Sealing } from "../../runtime/crypto/MasterKey.ts"
 import { kidOf } from "../../runtime/crypto/SigningKeys.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
+import { dayAfter } from "../../values/Day.ts"
 import { type Finding, notice, well } from "./Finding.ts"
 
 /** Seconds after which unsealed statements are a notice: the schedule runs every minute. */

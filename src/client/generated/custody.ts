@@ -213,12 +213,29 @@ export interface StatementLine {
   readonly inbound: string
   /** Sum of the confirmed outbound transactions of the day */
   readonly outbound: string
-  /** Everything else: fees, adjustments, unexplained differences; negative values have a minus sign */
+  /** Sum of the fees of the confirmed and failed transactions of the day */
+  readonly fees: string
+  /** Everything else: adjustments, unexplained differences; negative values have a minus sign */
   readonly other: string
   /** Balance when the day ended */
   readonly closing: string
   /** Confirmed transactions of the day */
   readonly transactionCount: number
+}
+
+export interface StatementSummary {
+  /** The vault */
+  readonly vaultId: string
+  /** First day: not before the vault's first statement */
+  readonly from: string
+  /** Last day */
+  readonly to: string
+  /** Hash of the first day's newest revision */
+  readonly firstHash: string
+  /** Hash of the last day's newest revision */
+  readonly lastHash: string
+  /** One line per asset: the first day's opening, the sums of the days, and the last day's closing */
+  readonly assets: ReadonlyArray<StatementLine>
 }
 
 export interface Asset {

@@ -238,6 +238,58 @@ export interface EventData {
     readonly vaultId: string
     readonly vault: Vault
   }
+  /** The statement of a day was sealed */
+  readonly "statement.sealed": {
+    /** The vault in which it occurred */
+    readonly vaultId: string
+    readonly statement: {
+      /** The UTC day */
+      readonly date: string
+      /** Number of the revision: 1, and one more each time late records change the day */
+      readonly revision: number
+      /** SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws` */
+      readonly hash: string
+      /** Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first */
+      readonly previousHash: string | null
+      /** When it was sealed */
+      readonly sealedAt: string
+    }
+    /** What late records caused a revision; null for the first */
+    readonly because: {
+      /** Transactions of the day that were recorded or changed since */
+      readonly transactionIds: ReadonlyArray<string>
+      /** Assets with another balance, recorded since for the day or an earlier one */
+      readonly assets: ReadonlyArray<string>
+      /** How many more there are: at most 20 are named */
+      readonly more: number
+    } | null
+  }
+  /** Late records changed a sealed day: its statement has another revision */
+  readonly "statement.revised": {
+    /** The vault in which it occurred */
+    readonly vaultId: string
+    readonly statement: {
+      /** The UTC day */
+      readonly date: string
+      /** Number of the revision: 1, and one more each time late records change the day */
+      readonly revision: number
+      /** SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws` */
+      readonly hash: string
+      /** Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first */
+      readonly previousHash: string | null
+      /** When it was sealed */
+      readonly sealedAt: string
+    }
+    /** What late records caused a revision; null for the first */
+    readonly because: {
+      /** Transactions of the day that were recorded or changed since */
+      readonly transactionIds: ReadonlyArray<string>
+      /** Assets with another balance, recorded since for the day or an earlier one */
+      readonly assets: ReadonlyArray<string>
+      /** How many more there are: at most 20 are named */
+      readonly more: number
+    } | null
+  }
   /** A webhook was disabled automatically */
   readonly "webhook.disabled": {
     /** The webhook that it concerns */
@@ -277,3 +329,5 @@ export type VaultEventKind =
   | "balance.updated"
   | "vault.created"
   | "vault.updated"
+  | "statement.sealed"
+  | "statement.revised"

@@ -11,6 +11,7 @@ import type {
   ExportFormat,
   Network,
   Statement,
+  StatementSummary,
   Transaction,
   TransactionDetail,
   TransactionStatus,
@@ -134,6 +135,12 @@ export interface ListAddressesQuery {
 export interface ListStatementsQuery {
   /** Page size; 100 by default */
   readonly limit?: number | undefined
+  /** First day, as YYYY-MM-DD */
+  readonly from?: string | undefined
+  /** Last day, as YYYY-MM-DD */
+  readonly to?: string | undefined
+  /** CSV and summaries leave out lines without movement */
+  readonly movedOnly?: boolean | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
@@ -142,6 +149,16 @@ export interface ListStatementsQuery {
 export interface GetStatementQuery {
   /** An earlier revision; default: the newest */
   readonly revision?: number | undefined
+}
+
+/** Filters of {@link Operations.getStatementSummary}. */
+export interface GetStatementSummaryQuery {
+  /** First day, as YYYY-MM-DD */
+  readonly from: string
+  /** Last day, as YYYY-MM-DD */
+  readonly to: string
+  /** CSV and summaries leave out lines without movement */
+  readonly movedOnly?: boolean | undefined
 }
 
 /** Filters of {@link Operations.listAssets}. */
@@ -296,11 +313,13 @@ export interface Operations {
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
-  /** List statements. The newest revision of each sealed day, newest day first. `GET /v1/vaults/{vaultId}/statements` */
+  /** List statements. The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first; `from` and `to` are then required. `GET /v1/vaults/{vaultId}/statements` */
   listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
   /** Get a statement. The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
   getStatement(vaultId: string, date: string, query?: GetStatementQuery, options?: RequestOptions): Promise<Statement>
-  /** List assets. Supported assets on the networks available to the organization, by id. `GET /v1/assets` */
+  /** Sum up statements. One line per asset over a period: the first day's opening, the sums of all days, and the last day's closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first statement begins with it. A day that is not sealed is 409 `not_sealed`. With `Accept: text/csv`, the lines as CSV. `GET /v1/vaults/{vaultId}/statement-summary` */
+  getStatementSummary(vaultId: string, query: GetStatementSummaryQuery, options?: RequestOptions): Promise<StatementSummary>
+  /** List assets. Supported assets on the networks available to the organization, and assets that a visible vault holds or moved, by id. `GET /v1/assets` */
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
@@ -384,6 +403,7 @@ export interface OperationErrors {
   readonly listAddresses: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getStatement: CommonErrorCode | "not_found"
+  readonly getStatementSummary: CommonErrorCode | "not_found" | "not_sealed"
   readonly listAssets: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly listNetworks: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly createWebhook:
@@ -574,6 +594,15 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
   getStatement: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/statements/{date}",
+    pages: false,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  getStatementSummary: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/statement-summary",
     pages: false,
     query: true,
     file: false,

@@ -32,6 +32,8 @@ export type EventKind =
   | "balance.updated"
   | "vault.created"
   | "vault.updated"
+  | "statement.sealed"
+  | "statement.revised"
   | "webhook.disabled"
   | "webhook.secret_rotated"
 

@@ -29,7 +29,10 @@ export class CatalogApi extends HttpApiGroup.make("catalog")
       .addError(InvalidList)
       .middleware(VaultsReadable)
       .annotate(OpenApi.Summary, "List assets")
-      .annotate(OpenApi.Description, "Supported assets on the networks available to the organization, by id.")
+      .annotate(
+        OpenApi.Description,
+        "Supported assets on the networks available to the organization, and assets that a visible vault holds or moved, by id."
+      )
   )
   .add(
     HttpApiEndpoint.get("listNetworks", "/networks")

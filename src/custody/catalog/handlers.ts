@@ -19,14 +19,14 @@ export const layer = HttpApiBuilder.group(
       .handle(
         "listAssets",
         read("listAssets", ({ urlParams: { cursor, limit, ...filters } }) =>
-          Effect.flatMap(Principal, ({ organizationId }) =>
+          Effect.flatMap(Principal, (principal) =>
             Effect.map(
               pages.cut({
                 of: { list: "assets", filters },
                 limit,
                 cursor,
                 keyLength: 1,
-                fetch: (after, take) => catalog.assets(organizationId, filters, after, take),
+                fetch: (after, take) => catalog.assets(principal, filters, after, take),
                 keyOf: (row) => [row.id]
               }),
               (found) => answer(found, (row) => row)

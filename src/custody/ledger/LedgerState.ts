@@ -17,7 +17,9 @@ export const Asset = Schema.Struct({
   symbol: Schema.String,
   name: Schema.String,
   decimals: Schema.Number,
-  network: Schema.String
+  network: Schema.String,
+  /** Most fraction digits of an amount of it that was ever recorded; `decimals` cannot fall below. */
+  digits: Schema.Number
 })
 export type Asset = typeof Asset.Type
 
@@ -79,10 +81,11 @@ export interface UserChange {
   readonly after: User
 }
 
-/** The earliest time at which a vault's account changed. */
+/** What changed a vault's account on a day: a transaction or the balance of an asset, by its id. */
 export interface AccountChange {
   readonly vaultId: string
-  readonly at: string
+  readonly date: string
+  readonly cause: string
 }
 
 export interface State {
@@ -105,14 +108,8 @@ export interface State {
   readonly replaced: ChangedRows<Transaction>
   readonly balances: ChangedRows<Balance>
   readonly balanceHistory: BalanceHistory
-  /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
+  /** What changed the accounts of vaults: sealed statements are compared with the ledger again. */
   readonly accountChanges: ChangedRows<AccountChange>
-}
-
-/** Records that something in a vault's statements changed at a time. */
-export const accountChanged = ({ accountChanges }: State, vaultId: string, at: string): void => {
-  const known = accountChanges.get(vaultId)
-  if (known === undefined || at < known.at) accountChanges.change(vaultId, { vaultId, at })
 }
 
 const join = (...parts: ReadonlyArray<string | number>) => parts.join("\n")
@@ -151,4 +148,10 @@ export const keyOf = {
   transaction: (row: Pick<Transaction, "network" | "hash" | "index" | "vaultId" | "direction">) =>
     Id.ofKey("tx", row.network, row.hash, String(row.index), row.vaultId, row.direction),
   balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
+}
+
+/** Records that a transaction or the balance of an asset changed a vault's account at a time. */
+export const accountChanged = ({ accountChanges }: State, vaultId: string, at: string, cause: string): void => {
+  const date = at.slice(0, 10)
+  accountChanges.change(join(vaultId, date, cause), { vaultId, date, cause })
 }

@@ -26,10 +26,19 @@ export const applyBalance = (state: State, record: BalanceRecord, date: string, 
   const last = known !== undefined && known.asOf <= asOf ? known : state.balanceHistory.lastAt(record, asOf)
   if (last?.amount === amount && (!own || last.asOf === asOf) && known !== undefined) return { outcome: "unchanged", present: known }
   state.balanceHistory.add(row)
-  accountChanged(state, vaultId, asOf)
+  accountChanged(state, vaultId, asOf, asset)
   if (known !== undefined && asOf < known.asOf) return { outcome: "history", present: known }
   state.balances.change(key, row)
   return { outcome: known?.amount === amount ? "history" : "present", present: row }
+}
+
+/** Keeps which assets vaults hold or moved, as a statement. C-9. */
+export const heldAssets = (sql: SqlClient.SqlClient, { vaults }: State, moved: ReadonlyArray<Pick<Balance, "vaultId" | "asset">>) => {
+  const pairs = [...new Map(moved.map(({ asset, vaultId }) => [`${vaultId}\n${asset}`, { asset, vaultId }])).values()]
+  return sql`
+    INSERT INTO vault_assets (organization_id, asset_id, vault_id)
+    SELECT * FROM unnest(${pairs.map(({ vaultId }) => vaults.get(vaultId)?.organizationId ?? null)}::text[], ${pairs.map((_) => _.asset)}::text[],
+      ${pairs.map((_) => _.vaultId)}::text[]) ON CONFLICT DO NOTHING`
 }
 
 /** Writes the changed present balances, and appends to the history. */
@@ -37,6 +46,7 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   const balances = state.balances.changed()
   if (balances.length > 0) {
     yield* sql`
+      WITH held AS (${heldAssets(sql, state, balances)})
       INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at)
       SELECT b.vault_id, b.asset_id, a.network, a.symbol, b.amount, b.as_of, b.recorded_at
       FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[],
@@ -53,19 +63,19 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   }
 })
 
-/** Longest time from applying a batch to its commit, with a margin for clocks that differ, in ms. */
-const COMMIT_MS = 300_000
-
 /**
- * Records the vaults whose past days the batch changed, so that sealing compares those days with their statements. The
- * current day needs no note: it is sealed later, from the data at that time.
+ * Notes what changed days that are already sealed, so that sealing compares those days with the ledger. Which days are sealed
+ * does not change meanwhile, because sealing holds the organization's stream too. `now` is the time of recording. A balance of
+ * before the first day changes that day's opening.
  */
-export const noteLateChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { accountChanges }: State) {
-  const today = new Date(Date.now() + COMMIT_MS).toISOString().slice(0, 10)
-  const late = accountChanges.changed().filter(({ at }) => at < today)
+export const noteLateChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { accountChanges }: State, now: string) {
+  const today = now.slice(0, 10)
+  const late = accountChanges.changed().filter(({ date }) => date < today)
   if (late.length === 0) return
   yield* sql`
-    INSERT INTO statement_changes (vault_id, from_date)
-    SELECT * FROM unnest(${late.map((_) => _.vaultId)}::text[], ${late.map((_) => _.at.slice(0, 10))}::date[])
-    ON CONFLICT (vault_id) DO UPDATE SET from_date = least(statement_changes.from_date, excluded.from_date)`
+    INSERT INTO statement_changes (vault_id, date, cause)
+    SELECT c.vault_id, greatest(n.date, c.first_date), n.cause
+    FROM unnest(${late.map((_) => _.vaultId)}::text[], ${late.map((_) => _.date)}::date[], ${late.map((_) => _.cause)}::text[])
+      AS n (vault_id, date, cause) JOIN statement_chains c ON c.vault_id = n.vault_id AND n.date < c.next_date
+    ON CONFLICT DO NOTHING`
 })

@@ -11,7 +11,7 @@ import { applyBalance } from "./applyBalance.ts"
 import { applyTransaction } from "./applyTransaction.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
 import { deletingOf } from "./deletingOf.ts"
-import { keyOf, type State, type Vault } from "./LedgerState.ts"
+import { type Asset, keyOf, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 
 /** The result of a batch. If there are faults, nothing of it may be written. */
@@ -136,7 +136,10 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       if (network instanceof Rejection) return network
       if (!record.id.startsWith(`${record.network}/`)) return new Rejection("id", `must begin with its network, ${record.network}/`)
       const { decimals, id, name, symbol } = record
-      return put(state.assets, id, { id, symbol, name, decimals, network: record.network })
+      const digits = state.assets.get(id)?.digits ?? 0
+      if (decimals < digits)
+        return new Rejection("decimals", `cannot be less than ${digits}: recorded amounts have that many fraction digits`)
+      return put(state.assets, id, { id, symbol, name, decimals, network: record.network, digits })
     }
 
     case "organization": {
@@ -203,7 +206,7 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
         const asset = refer(state.assets, field, moved.asset)
         if (asset instanceof Rejection) return asset
         if (asset.network !== record.network) return new Rejection(field, `is not an asset of ${record.network}`)
-        const tooFine = fits(field === "asset" ? "amount" : "fee.amount", moved.amount, asset.decimals)
+        const tooFine = fits(state, field === "asset" ? "amount" : "fee.amount", moved.amount, asset)
         if (tooFine !== undefined) return tooFine
       }
       return applyTransaction(state, record, date, now, owner)
@@ -214,7 +217,7 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       if (owner instanceof Rejection) return owner
       const asset = refer(state.assets, "asset", record.asset)
       if (asset instanceof Rejection) return asset
-      const tooFine = fits("amount", record.amount, asset.decimals)
+      const tooFine = fits(state, "amount", record.amount, asset)
       if (tooFine !== undefined) return tooFine
       const { outcome, present } = applyBalance(state, record, date, now)
       if (outcome !== "present") return outcome === "unchanged" ? "unchanged" : []
@@ -272,7 +275,11 @@ const moved = (known: { readonly organizationId: string } | undefined, organizat
     ? undefined
     : new Rejection("organizationId", `cannot move to another organization; it belongs to ${known.organizationId}`)
 
-const fits = (field: string, amount: string, decimals: number): Rejection | undefined =>
-  Amount.fractionDigits(amount) <= decimals
-    ? undefined
-    : new Rejection(field, `has more fraction digits than the asset's ${decimals} decimals`)
+/** Rejects an amount with more fraction digits than its asset has, and keeps the most that were recorded. */
+const fits = (state: State, field: string, amount: string, asset: Asset): Rejection | undefined => {
+  if (Amount.fractionDigits(amount) > asset.decimals)
+    return new Rejection(field, `has more fraction digits than the asset's ${asset.decimals} decimals`)
+  const digits = Amount.fractionDigits(Amount.canonical(amount))
+  if (digits > asset.digits) state.assets.change(asset.id, { ...asset, digits })
+  return undefined
+}

@@ -37,6 +37,9 @@ const kindsOf = (from: Transaction["status"] | undefined, to: Transaction["statu
 }
 type TransactionKind = Extract<Kind, `transaction.${string}`>
 
+/** Whether statements count a transaction: confirmed ones, and the fees of failed ones. C-10. */
+const isBooked = ({ fee, status }: Transaction) => status === "confirmed" || (status === "failed" && fee !== null)
+
 /** A millisecond after a time. */
 const after = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
@@ -65,7 +68,7 @@ export const applyTransaction = (
   const row: Transaction = { ...next, id, vaultId, hash, network, index, direction, version, occurredAt, updatedAt: now, eventIds }
   if (known !== undefined) state.replaced.change(`${id}\n${known.version}`, known)
   state.transactions.change(id, row)
-  for (const one of [known, row]) if (one?.status === "confirmed") accountChanged(state, vaultId, one.timestamp)
+  for (const one of [known, row]) if (one !== undefined && isBooked(one)) accountChanged(state, vaultId, one.timestamp, id)
   return kindsOf(known?.status, next.status).map((kind) => ({
     kind,
     date: occurredAt,

@@ -89,7 +89,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
       ids.assets,
       catalog.assets,
       ({ id }) => id,
-      (missing) => decodeAssets(sql`SELECT id, symbol, name, decimals, network FROM assets WHERE id = ANY(${missing})`)
+      (missing) => decodeAssets(sql`SELECT id, symbol, name, decimals, network, digits FROM assets WHERE id = ANY(${missing})`)
     ),
     organizations: yield* named(
       ids.organizations,

@@ -1,6 +1,6 @@
 /**
  * Writes the changes of a batch, one statement per table, in the order of the tables' foreign keys. Call it in the
- * transaction that loaded the state.
+ * transaction that loaded the state. `now` is the time of recording.
  */
 
 import type { SqlClient } from "@effect/sql"
@@ -9,11 +9,11 @@ import { changed, PLATFORM, record, SERVICE } from "../../access/audit/AuditTrai
 import { revokeKeys } from "../../access/keys/revokeKeys.ts"
 import * as Id from "../../values/Id.ts"
 import { transactionJson, transactionStateJson } from "../../values/Vault.ts"
-import { noteLateChanges, writeBalances } from "./applyBalance.ts"
+import { heldAssets, noteLateChanges, writeBalances } from "./applyBalance.ts"
 import { transactionOf } from "./applyTransaction.ts"
 import type { State, Transaction } from "./LedgerState.ts"
 
-export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State) {
+export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State, now: string) {
   if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = version + 1`
   const networks = state.networks.changed()
   if (networks.length > 0) {
@@ -24,10 +24,11 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   const assets = state.assets.changed()
   if (assets.length > 0) {
     yield* sql`
-      INSERT INTO assets (id, network, symbol, name, decimals)
+      INSERT INTO assets (id, network, symbol, name, decimals, digits)
       SELECT * FROM unnest(${assets.map((_) => _.id)}::text[], ${assets.map((_) => _.network)}::text[], ${assets.map((_) => _.symbol)}::text[],
-        ${assets.map((_) => _.name)}::text[], ${assets.map((_) => _.decimals)}::smallint[])
-      ON CONFLICT (id) DO UPDATE SET symbol = excluded.symbol, name = excluded.name, decimals = excluded.decimals, updated_at = now()`
+        ${assets.map((_) => _.name)}::text[], ${assets.map((_) => _.decimals)}::smallint[], ${assets.map((_) => _.digits)}::smallint[])
+      ON CONFLICT (id) DO UPDATE SET symbol = excluded.symbol, name = excluded.name, decimals = excluded.decimals,
+        digits = greatest(assets.digits, excluded.digits), updated_at = now()`
   }
   for (const one of state.organizations.changed()) {
     yield* sql`
@@ -65,7 +66,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   }
   yield* writeTransactions(sql, state)
   yield* writeBalances(sql, state)
-  yield* noteLateChanges(sql, state)
+  yield* noteLateChanges(sql, state, now)
 })
 
 /** The present rows of transactions, and the states that they had before. C-9. */
@@ -82,7 +83,9 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
   const rows = state.transactions.changed()
   if (rows.length > 0) {
     const column = <A>(value: (row: Transaction) => A) => rows.map(value)
+    const fees = rows.flatMap(({ fee, vaultId }) => (fee === null ? [] : [{ vaultId, asset: fee.asset }]))
     yield* sql`
+      WITH held AS (${heldAssets(sql, state, [...rows, ...fees])})
       INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
         fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
       SELECT id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,

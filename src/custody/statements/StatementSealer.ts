@@ -1,50 +1,61 @@
 /**
  * Seals statements: each vault has a statement for every day from `STATEMENT_HISTORY` before it was first recorded here,
  * sealed `STATEMENT_DELAY` after the day. A day that late records changed is compared with its statement, and gets
- * another revision if they differ. Each step is one transaction that extends the vault's chain by a few days, so a process
- * may be killed anywhere and another one continues; concurrent sealers of one vault take turns at its chain. C-6.
+ * another revision if they differ. Each statement is announced by an event. Each step is one transaction that extends the
+ * vault's chain by a few days, so a process may be killed anywhere and another one continues. A step holds the
+ * organization's event stream, as the ledger does: what a statement counts, and what was recorded late, is exact, and
+ * concurrent sealers take turns. C-6, C-10.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Metric, Schema } from "effect"
+import * as EventLog from "../../events/log/EventLog.ts"
 import { SigningKeys } from "../../runtime/crypto/SigningKeys.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { transaction } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { hashOf, type Sealed, type StatementLine } from "./Statement.ts"
-import { dayAfter, sameAccount, statementLines } from "./statementLines.ts"
+import { dayAfter, later } from "../../values/Day.ts"
+import { type Because, StatementLine } from "../../values/Statement.ts"
+import { hashOf, type Sealed } from "./hashOf.ts"
+import { becauseOf, lateChanges, takeChanges } from "./lateChanges.ts"
+import { changedAssets, statementLines } from "./statementLines.ts"
 
 /** Vaults per query, and vaults sealed concurrently. */
 const PAGE = 100,
   CONCURRENCY = 4
 /** Most days per step, and how long a step may take for the next one to be larger, in ms. A vault's first has one day. */
 const MOST_DAYS = 32,
-  QUICK = 250
+  QUICK = 100
 
 const DueVault = Schema.Struct({
   id: Schema.String,
+  organizationId: Schema.String,
   /** The day that its chain begins at. */
-  start: Schema.String,
-  hasChain: Schema.Boolean,
-  /** Whether late records were noted. */
-  hasNote: Schema.Boolean
+  start: Schema.String
 })
 type DueVault = typeof DueVault.Type
 const decodeVaults = decodeRows(DueVault)
 
 const Chain = Schema.Struct({
+  entityId: Schema.String,
   firstDate: Schema.String,
   nextDate: Schema.String,
+  /** The earliest sealed day that late records changed. */
   reviseFrom: Schema.NullOr(Schema.String),
   lastHash: Schema.NullOr(Schema.String)
 })
 type Chain = typeof Chain.Type
 const decodeChains = decodeRows(Chain)
 
-const decodeNewest = decodeRows(Schema.Struct({ date: Schema.String, revision: Schema.Number, assets: Schema.String }))
+const decodeNewest = decodeRows(
+  Schema.Struct({ date: Schema.String, revision: Schema.Number, assets: Schema.parseJson(Schema.Array(StatementLine)) })
+)
 
 interface NewStatement {
   readonly date: string
   readonly revision: number
   readonly assets: ReadonlyArray<StatementLine>
+  /** What changed it; null for a first revision. */
+  readonly because: Because | null
 }
 
 /** The result of a pass. `failed` vaults are retried by the next one. */
@@ -59,11 +70,6 @@ const counted = Metric.counter("custody_statements_total", {
 })
 const outcomes = ["sealed", "revised", "failed"] as const
 
-const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
-
-/** The later of two days. */
-const later = (...days: readonly [string, string]): string => days.toSorted().at(-1) ?? ""
-
 /** The days from one to the day before another, at most `most`. */
 const daysFrom = (from: string, before: string, most: number): ReadonlyArray<string> =>
   Array.from({ length: most }, (_, day) => dayAfter(from, day)).filter((date) => date < before)
@@ -73,118 +79,124 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     const sql = yield* SqlClient.SqlClient
     const signing = yield* SigningKeys
     const { statementDelay, statementHistory } = yield* Settings
-    const history = Duration.toSeconds(statementHistory)
-
-    /** The last day that is due. */
-    const lastDue = () => dayAfter(dayOf(Date.now() - Duration.toMillis(statementDelay)), -1)
+    const history = Duration.toSeconds(statementHistory),
+      delay = Duration.toSeconds(statementDelay)
 
     const startOf = sql.literal("v.recorded_at - history.span")
-    const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span) history`
+    const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span, (clock_timestamp() - ${delay}::float8 * interval '1 second')::date AS due) history`
 
     /** Vaults with statements to seal or compare, by id. */
     const dueVaults = (after: string) =>
       decodeVaults(sql`
-      SELECT v.id, (${startOf})::date::text AS start, c.vault_id IS NOT NULL AS "hasChain", n.vault_id IS NOT NULL AS "hasNote"
-      FROM ${spans} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id LEFT JOIN statement_changes n ON n.vault_id = v.id
+      SELECT v.id, v.organization_id AS "organizationId", (${startOf})::date::text AS start
+      FROM ${spans} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
       WHERE v.id > ${after} AND (
-        (c.vault_id IS NULL AND (${startOf})::date <= ${lastDue()}::date) OR c.next_date <= ${lastDue()}::date OR c.revise_from IS NOT NULL
-        OR c.first_date > (${startOf})::date OR n.vault_id IS NOT NULL)
+        (c.vault_id IS NULL AND (${startOf})::date < history.due) OR c.next_date < history.due
+        OR c.first_date > (${startOf})::date OR EXISTS (SELECT 1 FROM statement_changes n WHERE n.vault_id = v.id))
       ORDER BY v.id LIMIT ${PAGE}`)
 
-    /** The vault's chain, locked, and begun if it is new. */
-    const lock = Effect.fnUntraced(function* ({ hasChain, id, start }: DueVault) {
-      if (!hasChain)
-        yield* sql`INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES (${id}, ${start}::date, ${start}::date) ON CONFLICT (vault_id) DO NOTHING`
-      const [chain] = yield* decodeChains(sql`
-        SELECT first_date::text AS "firstDate", next_date::text AS "nextDate", revise_from::text AS "reviseFrom", last_hash AS "lastHash"
-        FROM statement_chains WHERE vault_id = ${id} FOR UPDATE`)
-      return chain
-    })
-
-    /**
-     * Notes late changes in the chain, in a short transaction, because recording a late change waits for it. The chain
-     * is locked before the note is taken: a concurrent sealer of the day may not have seen the noted change.
-     */
-    const takeNote = (vault: DueVault) =>
-      sql.withTransaction(
-        Effect.zipRight(
-          lock(vault),
-          sql`
-            WITH note AS (DELETE FROM statement_changes WHERE vault_id = ${vault.id} RETURNING from_date)
-            UPDATE statement_chains c SET revise_from = least(c.revise_from, greatest(note.from_date, c.first_date)) FROM note
-            WHERE c.vault_id = ${vault.id} AND c.next_date > note.from_date AND c.next_date > c.first_date`
-        )
+    /** The vault's chain, empty if it has no statements; undefined if its organization is being deleted. */
+    const chainOf = ({ id, start }: DueVault) =>
+      Effect.map(
+        decodeChains(sql`
+        SELECT v.entity_id AS "entityId", coalesce(c.first_date, ${start}::date)::text AS "firstDate",
+          coalesce(c.next_date, ${start}::date)::text AS "nextDate", c.last_hash AS "lastHash",
+          (SELECT min(n.date) FROM statement_changes n WHERE n.vault_id = v.id)::text AS "reviseFrom"
+        FROM vaults v JOIN organizations o ON o.id = v.organization_id AND o.deleting_at IS NULL
+        LEFT JOIN statement_chains c ON c.vault_id = v.id WHERE v.id = ${id}`),
+        ([chain]) => chain
       )
 
-    /** Appends statements to the chain, in this order, and stores the chain. */
-    const append = Effect.fnUntraced(function* (vaultId: string, chain: Chain, statements: ReadonlyArray<NewStatement>) {
+    /** Appends statements to the chain, in this order, announces them, and stores the chain. */
+    const append = Effect.fnUntraced(function* (
+      streams: EventLog.Streams,
+      { id: vaultId, organizationId }: DueVault,
+      chain: Chain,
+      statements: ReadonlyArray<NewStatement>
+    ) {
+      const sealedAt = new Date(streams.now).toISOString()
       let { lastHash } = chain
-      const rows: Array<Sealed & { readonly hash: string; readonly jws: string }> = []
-      for (const { assets, date, revision } of statements) {
-        const sealed: Sealed = { vaultId, date, revision, sealedAt: new Date().toISOString(), previousHash: lastHash, assets }
+      const rows: Array<Sealed & { readonly hash: string; readonly jws: string; readonly because: Because | null }> = []
+      for (const { assets, because, date, revision } of statements) {
+        const sealed: Sealed = { vaultId, date, revision, sealedAt, previousHash: lastHash, assets }
         const hash = hashOf(sealed)
-        rows.push({ ...sealed, hash, jws: yield* signing.sign({ iss: signing.issuer, vaultId, date, revision, hash }) })
+        rows.push({ ...sealed, hash, because, jws: yield* signing.sign({ iss: signing.issuer, vaultId, date, revision, hash }) })
         lastHash = hash
       }
       const column = <A>(of: (row: (typeof rows)[number]) => A) => rows.map(of)
       yield* sql`
-        WITH appended AS (
-          INSERT INTO statements (vault_id, date, revision, sealed_at, previous_hash, hash, assets, jws)
-          SELECT ${vaultId}, * FROM unnest(${column(({ date }) => date)}::date[], ${column(({ revision }) => revision)}::integer[],
-            ${column(({ sealedAt }) => sealedAt)}::timestamptz[], ${column(({ previousHash }) => previousHash)}::text[],
-            ${column(({ hash }) => hash)}::text[], ${column(({ assets }) => JSON.stringify(assets))}::text[], ${column(({ jws }) => jws)}::text[])
+        WITH chain AS (
+          INSERT INTO statement_chains (vault_id, first_date, next_date, last_hash)
+          VALUES (${vaultId}, ${chain.firstDate}::date, ${chain.nextDate}::date, ${lastHash})
+          ON CONFLICT (vault_id) DO UPDATE SET first_date = excluded.first_date, next_date = excluded.next_date, last_hash = excluded.last_hash
         )
-        UPDATE statement_chains SET first_date = ${chain.firstDate}::date, next_date = ${chain.nextDate}::date,
-          revise_from = ${chain.reviseFrom}::date, last_hash = ${lastHash} WHERE vault_id = ${vaultId}`
+        INSERT INTO statements (vault_id, date, revision, sealed_at, previous_hash, hash, assets, jws)
+        SELECT ${vaultId}, * FROM unnest(${column(({ date }) => date)}::date[], ${column(({ revision }) => revision)}::integer[],
+          ${column(({ sealedAt }) => sealedAt)}::timestamptz[], ${column(({ previousHash }) => previousHash)}::text[],
+          ${column(({ hash }) => hash)}::text[], ${column(({ assets }) => JSON.stringify(assets))}::text[], ${column(({ jws }) => jws)}::text[])`
+      const occurrences = rows.map(({ because, date, hash, previousHash, revision }) => ({
+        kind: because === null ? ("statement.sealed" as const) : ("statement.revised" as const),
+        date: sealedAt,
+        organizationId,
+        entityId: chain.entityId,
+        vaultId,
+        data: { vaultId, statement: { date, revision, hash, previousHash, sealedAt }, because }
+      }))
+      yield* EventLog.append(sql, streams, occurrences, EventLog.identify(streams, occurrences))
     })
 
     /** Compares sealed days with the ledger. Returns how many got another revision, and the chain after it. */
-    const revise = Effect.fnUntraced(function* (vaultId: string, from: string, chain: Chain, most: number) {
+    const revise = Effect.fnUntraced(function* (streams: EventLog.Streams, vault: DueVault, from: string, chain: Chain, most: number) {
       const days = daysFrom(from, chain.nextDate, most)
+      const before = dayAfter(from, days.length)
       const newest = yield* decodeNewest(sql`
         SELECT DISTINCT ON (s.date) s.date::text AS date, s.revision, s.assets FROM statements s
-        WHERE s.vault_id = ${vaultId} AND s.date >= ${from}::date AND s.date < ${dayAfter(from, days.length)}::date
+        WHERE s.vault_id = ${vault.id} AND s.date >= ${from}::date AND s.date < ${before}::date
         ORDER BY s.date, s.revision DESC`)
-      const lines = yield* statementLines(sql, vaultId, from, days.length)
-      const revisions = newest
-        .map(({ assets, date, revision }) => ({ date, revision: revision + 1, before: JSON.parse(assets), assets: lines.get(date) ?? [] }))
-        .filter(({ assets, before }) => !sameAccount(before, assets))
-      const next = dayAfter(from, days.length)
-      const after = { ...chain, reviseFrom: next < chain.nextDate ? next : null }
-      yield* append(vaultId, after, revisions)
-      return { chain: after, sealed: 0, revised: revisions.length }
+      const lines = yield* statementLines(sql, vault.id, from, days.length)
+      const changes = yield* lateChanges(sql, vault.id, from, before)
+      const compared = newest.map(({ assets, date, revision }) => {
+        const after = lines.get(date) ?? []
+        return { date, revision: revision + 1, assets: after, changed: changedAssets(assets, after) }
+      })
+      const revisions = compared
+        .filter(({ changed }) => changed.size > 0)
+        .map((one) => ({ ...one, because: becauseOf(changes, one.date, one.changed) }))
+      const last = compared.at(-1)?.changed ?? new Set()
+      // A balance that changed the last of these days changes the next one too.
+      yield* takeChanges(sql, vault.id, from, before, before < chain.nextDate ? changes.assets.filter(({ cause }) => last.has(cause)) : [])
+      yield* append(streams, vault, chain, revisions)
+      return { sealed: 0, revised: revisions.length }
     })
 
     /** Seals days for the first time. Returns how many, and the chain after it. */
-    const sealDays = Effect.fnUntraced(function* (vaultId: string, days: ReadonlyArray<string>, chain: Chain) {
+    const sealDays = Effect.fnUntraced(function* (streams: EventLog.Streams, vault: DueVault, days: ReadonlyArray<string>, chain: Chain) {
       const [first = "", last = first] = [days[0], days.at(-1)]
-      const lines = yield* statementLines(sql, vaultId, first, days.length)
-      const statements = days.map((date) => ({ date, revision: 1, assets: lines.get(date) ?? [] }))
+      const lines = yield* statementLines(sql, vault.id, first, days.length)
+      const statements = days.map((date) => ({ date, revision: 1, assets: lines.get(date) ?? [], because: null }))
       const earlier = last < chain.firstDate
       const after = earlier ? { ...chain, firstDate: first } : { ...chain, nextDate: dayAfter(last) }
-      yield* append(vaultId, after, earlier ? statements.reverse() : statements)
-      return { chain: after, sealed: days.length, revised: 0 }
+      yield* append(streams, vault, after, earlier ? statements.reverse() : statements)
+      return { sealed: days.length, revised: 0 }
     })
 
     /** One step of a vault's chain: the days to compare, then those before its beginning, then those that are due. */
     const step = (vault: DueVault, most: number) =>
-      sql.withTransaction(
+      transaction(sql)(
         Effect.gen(function* () {
-          const nothing = { sealed: 0, revised: 0, isDone: true }
-          const chain = yield* lock(vault)
-          if (chain === undefined) return nothing
-          const due = dayAfter(lastDue())
-          const nextOf = (of: Chain) => {
-            if (of.reviseFrom !== null) return revise(vault.id, of.reviseFrom, of, most)
-            if (vault.start < of.firstDate) {
-              return sealDays(vault.id, daysFrom(later(dayAfter(of.firstDate, -most), vault.start), of.firstDate, most), of)
-            }
-            return of.nextDate < due ? sealDays(vault.id, daysFrom(of.nextDate, due, most), of) : undefined
-          }
-          const doing = nextOf(chain)
-          if (doing === undefined) return nothing
-          const { chain: after, revised, sealed } = yield* doing
-          return { sealed, revised, isDone: nextOf(after) === undefined }
+          const streams = yield* EventLog.lock(sql, [vault.organizationId])
+          const chain = yield* chainOf(vault)
+          if (chain === undefined || streams.of.size === 0) return { sealed: 0, revised: 0, isDone: true }
+          const due = new Date(streams.now - Duration.toMillis(statementDelay)).toISOString().slice(0, 10)
+          if (chain.reviseFrom !== null && chain.reviseFrom < chain.nextDate)
+            return { ...(yield* revise(streams, vault, chain.reviseFrom, chain, most)), isDone: false }
+          const earlier = vault.start < chain.firstDate
+          const days = earlier
+            ? daysFrom(later(dayAfter(chain.firstDate, -most), vault.start), chain.firstDate, most)
+            : daysFrom(chain.nextDate, due, most)
+          const last = days.at(-1)
+          if (last === undefined) return { sealed: 0, revised: 0, isDone: true }
+          return { ...(yield* sealDays(streams, vault, days, chain)), isDone: !earlier && dayAfter(last) >= due }
         })
       )
 
@@ -194,7 +206,6 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         const result = { sealed: 0, revised: 0, failed: 0, done: false }
         return Effect.gen(function* () {
           const mayStart = atLeastOne || Date.now() < until
-          if (mayStart && vault.hasNote) yield* takeNote(vault)
           for (let days = 1, goesOn = mayStart; goesOn; goesOn = !result.done && Date.now() < until) {
             const [took, { isDone, revised, sealed }] = yield* Effect.timed(step(vault, days))
             result.done = isDone

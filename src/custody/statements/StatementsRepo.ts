@@ -1,11 +1,12 @@
 /** Reads of statements, each with the caller's visibility. C-6. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { StatementSummary } from "../../values/Statement.ts"
 
 const Row = Schema.Struct({
   vaultId: Schema.String,
@@ -21,6 +22,14 @@ const Row = Schema.Struct({
 export type StatementRow = typeof Row.Type
 
 const decode = decodeRows(Row)
+const decodeSealed = decodeRows(Schema.Struct({ first: Schema.NullOr(Schema.String), next: Schema.NullOr(Schema.String) }))
+const decodeSummary = decodeRows(Schema.Struct(Struct.pick(StatementSummary.fields, "firstHash", "lastHash", "assets")))
+
+/** Days, both inclusive. */
+export interface Period {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
 
 const columns = `s.vault_id AS "vaultId", s.date::text AS date, s.revision, s.sealed_at AS "sealedAt", s.previous_hash AS "previousHash",
   s.hash, s.assets, s.jws`
@@ -36,12 +45,17 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
-      /** A page of a vault's newest revisions, newest day first; none if the vault is not visible. */
-      list: (principal: PrincipalState, vaultId: string, after: Key | null, take: number) =>
+      /** A page of the newest revisions of a vault's days, newest day first; none if the vault is not visible. */
+      list: (principal: PrincipalState, vaultId: string, { from, to }: Period, after: Key | null, take: number) =>
         Effect.gen(function* () {
           const rows = yield* decode(sql`
             SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
-            WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(sql, after !== null && sql`s.date < ${after[0]}::date`)}
+            WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(
+              sql,
+              after !== null && sql`s.date < ${after[0]}::date`,
+              from !== undefined && sql`s.date >= ${from}::date`,
+              to !== undefined && sql`s.date <= ${to}::date`
+            )}
             ORDER BY s.date DESC, s.revision DESC LIMIT ${take}`)
           if (rows.length > 0) return Option.some(rows)
           const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
@@ -58,6 +72,42 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
               ${and(sql, revision !== undefined && sql`s.revision = ${revision}`)} ORDER BY s.revision DESC LIMIT 1`),
             (rows) => Option.fromNullable(rows[0])
           )
+        ),
+
+      /** The first day of a visible vault's statements, and the first day after them. Without statements, both are null. */
+      sealed: (principal: PrincipalState, vaultId: string) =>
+        Effect.orDie(
+          Effect.map(
+            decodeSealed(sql`
+              SELECT c.first_date::text AS first, c.next_date::text AS next FROM vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
+              WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`),
+            (rows) => Option.fromNullable(rows[0])
+          )
+        ),
+
+      /** The lines of a period of a visible vault, whose days are all sealed, with the hashes of its first and last day. */
+      summary: (principal: PrincipalState, vaultId: string, { from, to }: Required<Period>) =>
+        Effect.orDie(
+          decodeSummary(sql`
+            WITH days AS MATERIALIZED (
+              SELECT DISTINCT ON (s.date) s.date, s.hash, s.assets FROM statements s
+              WHERE s.vault_id = ${vaultId} AND s.date >= ${from}::date AND s.date <= ${to}::date AND ${sees(principal, vaultId)}
+              ORDER BY s.date DESC, s.revision DESC
+            ), lines AS (
+              SELECT l.asset, coalesce(max(l.opening) FILTER (WHERE d.date = ${from}::date), 0) AS opening, sum(l.inbound) AS inbound,
+                sum(l.outbound) AS outbound, sum(l.fees) AS fees, coalesce(max(l.closing) FILTER (WHERE d.date = ${to}::date), 0) AS closing,
+                sum(l."transactionCount")::bigint AS count
+              FROM days d CROSS JOIN LATERAL jsonb_to_recordset(d.assets::jsonb)
+                AS l (asset text, opening numeric, inbound numeric, outbound numeric, fees numeric, closing numeric, "transactionCount" int)
+              GROUP BY l.asset
+            )
+            SELECT (SELECT hash FROM days WHERE date = ${from}::date) AS "firstHash", (SELECT hash FROM days WHERE date = ${to}::date) AS "lastHash",
+              coalesce((
+                SELECT json_agg(json_build_object('asset', a.id, 'symbol', a.symbol, 'opening', trim_scale(l.opening)::text,
+                  'inbound', trim_scale(l.inbound)::text, 'outbound', trim_scale(l.outbound)::text, 'fees', trim_scale(l.fees)::text,
+                  'other', trim_scale(l.closing - l.opening - l.inbound + l.outbound + l.fees)::text, 'closing', trim_scale(l.closing)::text,
+                  'transactionCount', l.count) ORDER BY a.network, a.id <> a.network || '/native', a.symbol, a.id)
+                FROM lines l JOIN assets a ON a.id = l.asset), '[]'::json) AS assets`)
         )
     }
   })

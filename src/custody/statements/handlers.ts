@@ -7,23 +7,38 @@ import { Principal } from "../../access/credentials/Principal.ts"
 import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { takes } from "../../http/errorBoundary.ts"
-import { answerJson, Pages } from "../../http/Page.ts"
+import { answerJson, type Key, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
-import { csvCell, csvRow } from "../../values/csv.ts"
-import type { StatementLine } from "./Statement.ts"
-import { StatementsRepo, statementJson } from "./StatementsRepo.ts"
+import { dayAfter, isDay, later } from "../../values/Day.ts"
+import type { StatementLine } from "../../values/Statement.ts"
+import { type Period, type StatementRow, StatementsRepo, statementJson } from "./StatementsRepo.ts"
+import { csvOfDays, csvOfLines, isMoved } from "./statementCsv.ts"
 
 const json = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json", headers: { vary: "accept" } })
 
-const columns = ["asset", "symbol", "opening", "inbound", "outbound", "other", "closing", "transactionCount"] as const
-const amounts: ReadonlySet<string> = new Set(["opening", "inbound", "outbound", "other", "closing"])
+/** CSV text as a response to a request that may also have JSON. */
+const csv = (text: string) => HttpServerResponse.raw(text, { contentType: "text/csv; charset=utf-8", headers: { vary: "accept" } })
 
-/** The lines of a statement as CSV, formatted like exports. */
-const csvOf = (assets: string): string => {
-  // The sealer serialized the text from lines.
-  const lines = JSON.parse(assets) as ReadonlyArray<StatementLine>
-  return [columns, ...lines.map((line) => columns.map((column) => csvCell(String(line[column]), amounts.has(column))))].map(csvRow).join("")
+/** The lines in a stored statement: the sealer serialized the text from lines. */
+const linesIn = ({ assets }: StatementRow) => JSON.parse(assets) as ReadonlyArray<StatementLine>
+
+/** Most days of a file, and of a summary. */
+const FILE_DAYS = 366,
+  SUMMARY_DAYS = 3_660
+
+const invalid = (field: string, detail: string) =>
+  problem("invalid_parameter", `\`${field}\` ${detail}.`, { fields: [{ in: "query", field, code: "invalid_parameter", detail }] })
+
+/** Rejects a period that ends before it begins, or has more days than `most`, if given. */
+const checkPeriod = ({ from, to }: Period, most?: number) => {
+  if (from === undefined || to === undefined) return Effect.void
+  if (from > to) return invalid("from", "must not be after `to`")
+  return most !== undefined && dayAfter(from, most - 1) < to ? invalid("to", `must be at most ${most} days after \`from\``) : Effect.void
 }
+
+/** A statement to come: the days of a vault are sealed in order. */
+const notSealed = (date: string, first: string | null) =>
+  first !== null && date < first ? `The vault's statements begin at ${first}.` : `The statement of ${date} is not sealed yet.`
 
 /** Whether an `Accept` header prefers CSV to JSON. */
 const prefersCsv = (accept: string | undefined): boolean => {
@@ -31,15 +46,15 @@ const prefersCsv = (accept: string | undefined): boolean => {
     const range = accept?.split(",").find((one) => one.split(";", 1)[0]?.trim().toLowerCase() === type)
     return range === undefined ? 0 : Number(/;\s*q=([\d.]+)/.exec(range)?.[1] ?? 1)
   }
-  const csv = quality("text/csv")
-  return csv > 0 && csv >= Math.max(quality("application/json"), quality("*/*"), quality("application/*"))
+  const ofCsv = quality("text/csv")
+  return ofCsv > 0 && ofCsv >= Math.max(quality("application/json"), quality("*/*"), quality("application/*"))
 }
 
-/** Whether text is an existing day. */
-const isDay = (text: string): boolean => {
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
-  return at !== undefined && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text) && text >= "0001"
-}
+/** Whether the response is CSV; fails if it can be neither CSV nor JSON. */
+const asCsv = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers: { accept } }) => {
+  if (prefersCsv(accept)) return Effect.succeed(true)
+  return takes(accept) ? Effect.succeed(false) : problem("not_acceptable", "The Accept header must allow application/json or text/csv.")
+})
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -52,42 +67,63 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "listStatements",
-        read("listStatements", ({ path: { vaultId }, urlParams: { cursor, limit } }) =>
-          Effect.flatMap(Principal, (principal) =>
-            Effect.map(
-              pages.cut({
-                of: { list: "statements", path: [vaultId] },
-                limit,
-                cursor,
-                keyLength: 1,
-                fetch: (after, take) =>
-                  Effect.flatMap(
-                    statements.list(principal, vaultId, after, take),
-                    Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed })
-                  ),
-                keyOf: (row) => [row.date]
-              }),
-              (found) => answerJson(found, statementJson)
-            )
-          )
+        read("listStatements", ({ path: { vaultId }, urlParams: { cursor, from, limit, movedOnly, to } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const fetch = (after: Key | null, take: number) =>
+              Effect.flatMap(
+                statements.list(principal, vaultId, { from, to }, after, take),
+                Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed })
+              )
+            if (yield* asCsv) {
+              if (from === undefined || to === undefined) return yield* invalid(from === undefined ? "from" : "to", "is required for CSV")
+              if (cursor !== undefined) return yield* invalid("cursor", "cannot be used for CSV, which has all rows")
+              yield* checkPeriod({ from, to }, FILE_DAYS)
+              const days = yield* fetch(null, FILE_DAYS)
+              const kept = (row: StatementRow) => (movedOnly ? linesIn(row).filter(isMoved) : linesIn(row))
+              return csv(csvOfDays(days.map((row) => ({ date: row.date, revision: row.revision, lines: kept(row) })).reverse()))
+            }
+            yield* checkPeriod({ from, to })
+            const of = { list: "statements", path: [vaultId], filters: { from, to } }
+            return answerJson(yield* pages.cut({ of, limit, cursor, keyLength: 1, fetch, keyOf: (row) => [row.date] }), statementJson)
+          })
         )
       )
       .handleRaw(
         "getStatement",
         read("getStatement", ({ path: { date, vaultId }, urlParams: { revision } }) =>
           Effect.gen(function* () {
-            const { headers } = yield* HttpServerRequest.HttpServerRequest
-            const found = isDay(date) ? yield* statements.find(yield* Principal, vaultId, date, revision) : Option.none()
-            if (Option.isNone(found)) return yield* notFound()
-            if (prefersCsv(headers.accept)) {
-              return HttpServerResponse.raw(csvOf(found.value.assets), {
-                contentType: "text/csv; charset=utf-8",
-                headers: { vary: "accept" }
-              })
-            }
-            if (!takes(headers.accept))
-              return yield* problem("not_acceptable", "The Accept header must allow application/json or text/csv.")
-            return json(statementJson(found.value))
+            const principal = yield* Principal
+            const wantsCsv = yield* asCsv
+            if (!isDay(date)) return yield* notFound()
+            const found = yield* statements.find(principal, vaultId, date, revision)
+            if (Option.isSome(found)) return wantsCsv ? csv(csvOfLines(linesIn(found.value))) : json(statementJson(found.value))
+            const sealed = Option.getOrUndefined(yield* statements.sealed(principal, vaultId))
+            const isToCome =
+              sealed !== undefined && (sealed.first === null || sealed.next === null || date < sealed.first || date >= sealed.next)
+            return yield* isToCome ? problem("not_found", notSealed(date, sealed.first)) : notFound()
+          })
+        )
+      )
+      .handleRaw(
+        "getStatementSummary",
+        read("getStatementSummary", ({ path: { vaultId }, urlParams: { movedOnly, to, ...asked } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const wantsCsv = yield* asCsv
+            yield* checkPeriod({ from: asked.from, to })
+            const sealed = Option.getOrUndefined(yield* statements.sealed(principal, vaultId))
+            if (sealed === undefined) return yield* notFound()
+            const { first, next } = sealed
+            const from = later(asked.from, first ?? "")
+            if (first === null || next === null) return yield* problem("not_sealed", notSealed(from, null))
+            if (to < first) return yield* problem("not_sealed", notSealed(to, first))
+            if (to >= next) return yield* problem("not_sealed", notSealed(later(from, next), first))
+            yield* checkPeriod({ from, to }, SUMMARY_DAYS)
+            const [found] = yield* statements.summary(principal, vaultId, { from, to })
+            if (found === undefined) return yield* notFound()
+            const assets = movedOnly ? found.assets.filter(isMoved) : found.assets
+            return wantsCsv ? csv(csvOfLines(assets)) : json(JSON.stringify({ vaultId, from, to, ...found, assets }))
           })
         )
       )

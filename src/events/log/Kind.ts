@@ -4,6 +4,7 @@
  * D-18.
  */
 import { Schema } from "effect"
+import { Because, SealedStatement } from "../../values/Statement.ts"
 import { Balance, DepositAddress, PreviousTransaction, Transaction, Vault } from "../../values/Vault.ts"
 
 const vaultId = Schema.String.annotations({
@@ -16,6 +17,11 @@ const transaction = Schema.Struct({
   previous: Schema.NullOr(PreviousTransaction).annotations({
     description: "The fields that changed, with their values before; null for a new transaction"
   })
+})
+const statement = Schema.Struct({
+  vaultId,
+  statement: SealedStatement,
+  because: Schema.NullOr(Because).annotations({ description: "What late records caused a revision; null for the first" })
 })
 const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
 const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
@@ -57,6 +63,8 @@ export const kinds = {
   "balance.updated": define("vault", "A settled balance changed", Schema.Struct({ vaultId, balance: Balance })),
   "vault.created": define("vault", "A vault was created", Schema.Struct({ vaultId, vault: Vault })),
   "vault.updated": define("vault", "A vault's label or networks changed", Schema.Struct({ vaultId, vault: Vault })),
+  "statement.sealed": define("vault", "The statement of a day was sealed", statement),
+  "statement.revised": define("vault", "Late records changed a sealed day: its statement has another revision", statement),
   "webhook.disabled": define(
     "entity",
     "A webhook was disabled automatically",

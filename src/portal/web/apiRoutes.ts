@@ -21,6 +21,7 @@ import type {
   RotatedSecret,
   SigningKeySet,
   Statement,
+  StatementSummary,
   Transaction,
   TransactionDetail,
   UpdateWebhook,
@@ -44,6 +45,7 @@ export interface ApiRoutes {
   "GET /v1/vaults/{vaultId}/addresses": { answer: Page<DepositAddress> }
   "GET /v1/vaults/{vaultId}/statements": { answer: Page<Statement> }
   "GET /v1/vaults/{vaultId}/statements/{date}": { answer: Statement }
+  "GET /v1/vaults/{vaultId}/statement-summary": { answer: StatementSummary }
   "GET /v1/assets": { answer: Page<Asset> }
   "GET /v1/networks": { answer: Page<Network> }
   "POST /v1/webhooks": { body: CreateWebhook; answer: WebhookWithSecret }

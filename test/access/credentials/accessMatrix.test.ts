@@ -10,7 +10,7 @@ import { useApi } from "../../support/api.ts"
 import { cli } from "../../support/app.ts"
 import { address, asset, balance, entity, network, organization, transaction, transactionId, user, vault } from "../../support/records.ts"
 
-const app = useApi({ STATEMENT_DELAY: "0s" })
+const app = useApi({ STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "7d" })
 
 const organizations = {
   org_a: {
@@ -62,7 +62,8 @@ const ofVault = [
   "/balance-history?asset=ethereum%2Fnative",
   "/statements?limit=1",
   `/statements/${DAY}`,
-  `/statements/${DAY}?revision=1`
+  `/statements/${DAY}?revision=1`,
+  `/statement-summary?from=${DAY}&to=${DAY}`
 ]
 /** Not in parallel for every key, because connections for exports are few. */
 const exported = [...allVaults, "vault_absent"].flatMap((id) =>
@@ -118,6 +119,7 @@ const words = async (secret: string, path: string): Promise<string> => {
   if (path.includes("/export?")) return `200 transactions ${/,'(\d+),|"amount":"(\d+)"/.exec(text)?.slice(1).join("")}`
   const closing = (statement: { readonly assets: ReadonlyArray<{ readonly closing: string }> }) =>
     statement.assets.map((line) => line.closing)
+  if (path.includes("/statement-summary")) return `200 statement-summary ${closing(json)}`
   if (path.includes("/statements")) return `200 statements ${json.data === undefined ? closing(json) : json.data.map(closing)}`
   if (path.includes("/transactions/")) return `200 transactions ${json.amount}`
   if (json.data === undefined) return `200 ${json.id}`

@@ -306,7 +306,9 @@ describe("the event envelope", () => {
     }
     expect([...seen].sort()).toEqual(
       Object.keys(kinds)
-        .filter((kind) => !kind.startsWith("webhook.") && !["failed", "replaced", "updated"].some((end) => kind === `transaction.${end}`))
+        .filter(
+          (kind) => !/^(webhook|statement)\./.test(kind) && !["failed", "replaced", "updated"].some((end) => kind === `transaction.${end}`)
+        )
         .sort()
     )
   })

@@ -127,34 +127,34 @@ describe("sealing statements", () => {
     const id = await fresh()
     await seal()
     const DAY = dayOf(-1)
-    // A sealer that has read the day's lines but not committed yet.
+    // A sealer that has read the day's lines but not committed yet: it holds the organization's stream.
     await app.sql("DELETE FROM statements WHERE vault_id = $1 AND date = $2", [id, DAY])
     await app.sql("UPDATE statement_chains SET next_date = $2, last_hash = NULL WHERE vault_id = $1", [id, DAY])
     const one = new pg.Client({ connectionString: app.databaseUrl })
     await one.connect()
     await one.query("BEGIN")
-    await one.query("SELECT 1 FROM statement_chains WHERE vault_id = $1 FOR UPDATE", [id])
+    await one.query("SELECT 1 FROM event_streams WHERE organization_id = 'org_a' FOR UPDATE")
     await one.query(
       `INSERT INTO statements (vault_id, date, revision, sealed_at, previous_hash, hash, assets, jws) VALUES ($1, $2, 1, now(), NULL, $3, '[]', 'x')`,
       [id, DAY, "0".repeat(64)]
     )
-    await app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "5", occurredAt: `${DAY}T12:00:00.000Z` }])
-    const other = cli(["statements", "seal"], { ...app.env, ...settings })
+    await one.query("UPDATE statement_chains SET next_date = $2::date + 1 WHERE vault_id = $1", [id, DAY])
+    const fed = app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "5", occurredAt: `${DAY}T12:00:00.000Z` }])
     await until(
-      "the other sealer's wait",
+      "the ledger's wait",
       async () =>
         Number(
           (
             await app.sql(
-              "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%statement_chains%'"
+              "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%event_streams%'"
             )
           )[0]?.["count"]
         ) > 0
     )
-    await one.query("UPDATE statement_chains SET next_date = $2::date + 1 WHERE vault_id = $1", [id, DAY])
     await one.query("COMMIT")
     await one.end()
-    expect((await other).code).toBe(0)
+    await fed
+    await seal()
     const [newest] = await list(id)
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   })

@@ -71,18 +71,21 @@ test("midnight belongs to the day that it begins, lines add up, and CSV contains
     { type: "balance", vaultId: id, asset: ETH, amount: "10", occurredAt: timeOf(-3, "00:00:00.000") },
     { type: "balance", vaultId: id, asset: ETH, amount: "7.5", occurredAt: timeOf(-2, "23:59:59.999") },
     transaction(id, 900, { amount: "2", direction: "outbound", timestamp: timeOf(-2, "00:00:00.000") }),
-    transaction(id, 950, { amount: "100", status: "pending", timestamp: timeOf(-2, "00:00:00.000") })
+    transaction(id, 950, { amount: "100", status: "pending", timestamp: timeOf(-2, "00:00:00.000"), fee: { asset: ETH, amount: "9" } }),
+    transaction(id, 960, { amount: "50", status: "failed", timestamp: timeOf(-2, "06:00:00.000"), fee: { asset: ETH, amount: "0.25" } })
   ])
   await seal()
   const lines = async (day: number) => (await get(id, `/${dayOf(day)}`)).json.assets
   expect(await lines(-4)).toEqual([])
-  const line = { asset: ETH, symbol: "ETH", inbound: "0" }
+  const line = { asset: ETH, symbol: "ETH", inbound: "0", fees: "0" }
   expect(await lines(-3)).toEqual([{ ...line, opening: "0", outbound: "0", other: "10", closing: "10", transactionCount: 0 }])
-  expect(await lines(-2)).toEqual([{ ...line, opening: "10", outbound: "2", other: "-0.5", closing: "7.5", transactionCount: 1 }])
+  expect(await lines(-2)).toEqual([
+    { ...line, opening: "10", outbound: "2", fees: "0.25", other: "-0.25", closing: "7.5", transactionCount: 1 }
+  ])
   const csv = await get(id, `/${dayOf(-2)}`, { accept: "text/csv" })
   expect([csv.headers.get("content-type"), csv.text]).toEqual([
     "text/csv; charset=utf-8",
-    "asset,symbol,opening,inbound,outbound,other,closing,transactionCount\r\nethereum/native,ETH,'10,'0,'2,'-0.5,'7.5,1\r\n"
+    "asset,symbol,opening,inbound,outbound,fees,other,closing,transactionCount\r\nethereum/native,ETH,'10,'0,'2,'0.25,'-0.25,'7.5,1\r\n"
   ])
 })
 
@@ -96,7 +99,8 @@ test("statements and revisions match a model, and a sealed day never changes sil
       hash: fc.integer({ min: 0, max: 4 }),
       asset: fc.constantFrom(ETH, BIG),
       amount,
-      status: fc.constantFrom("confirmed", "pending"),
+      status: fc.constantFrom("confirmed", "pending", "failed"),
+      fee: fc.option(fc.record({ asset: fc.constantFrom(ETH, BIG), amount })),
       direction: fc.constantFrom("inbound", "outbound"),
       timestamp: time
     })
@@ -105,7 +109,17 @@ test("statements and revisions match a model, and a sealed day never changes sil
     fc.asyncProperty(fc.array(fc.array(one, { minLength: 1, maxLength: 6 }), { minLength: 2, maxLength: 3 }), async (batches) => {
       const id = await fresh()
       const balances: Array<{ asset: string; amount: string; occurredAt: string }> = []
-      const transactions = new Map<string, { asset: string; amount: string; status: string; direction: string; timestamp: string }>()
+      const transactions = new Map<
+        string,
+        {
+          readonly asset: string
+          readonly amount: string
+          readonly status: string
+          readonly direction: string
+          readonly timestamp: string
+          readonly fee: { readonly asset: string; readonly amount: string } | null
+        }
+      >()
       const expected = (day: number) => {
         const [from, to] = [`${dayOf(day)}T00:00:00.000Z`, `${dayOf(day + 1)}T00:00:00.000Z`]
         return [ETH, BIG].flatMap((assetId) => {
@@ -116,11 +130,13 @@ test("statements and revisions match a model, and a sealed day never changes sil
                 (last, row) => (last === undefined || row.occurredAt >= last.occurredAt ? row : last),
                 undefined
               )
-          const rows = [...transactions.values()].filter(
-            (row) => row.asset === assetId && row.status === "confirmed" && row.timestamp >= from && row.timestamp < to
-          )
+          const day = [...transactions.values()].filter((row) => row.timestamp >= from && row.timestamp < to)
+          const rows = day.filter((row) => row.asset === assetId && row.status === "confirmed")
+          const paid = day.flatMap(({ fee, status }) => (status !== "pending" && fee?.asset === assetId ? [fee.amount] : []))
           const closing = before(to)
-          if (closing === undefined && rows.length === 0) return []
+          if (closing === undefined && rows.length === 0 && paid.length === 0) return []
+          const figures = [before(from)?.amount, closing?.amount, ...paid]
+          if (rows.length === 0 && figures.every((one) => one === undefined || one === "0")) return []
           const sum = (direction: string) =>
             rows.filter((row) => row.direction === direction).reduce((total, row) => total.plus(row.amount), new Decimal(0))
           const [opening, end, inbound, outbound] = [
@@ -129,13 +145,15 @@ test("statements and revisions match a model, and a sealed day never changes sil
             sum("inbound"),
             sum("outbound")
           ]
-          const other = end.minus(opening).minus(inbound).plus(outbound)
+          const fees = paid.reduce((total, one) => total.plus(one), new Decimal(0))
+          const other = end.minus(opening).minus(inbound).plus(outbound).plus(fees)
           return [
             {
               asset: assetId,
               opening: opening.toFixed(),
               inbound: inbound.toFixed(),
               outbound: outbound.toFixed(),
+              fees: fees.toFixed(),
               other: other.toFixed(),
               closing: end.toFixed(),
               transactionCount: rows.length

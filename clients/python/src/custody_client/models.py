@@ -28,6 +28,7 @@ ErrorCode: TypeAlias = Literal[
     "not_found",
     "too_many_rows",
     "too_many_exports",
+    "not_sealed",
     "malformed_json",
     "invalid_body",
     "owner_required",
@@ -218,8 +219,10 @@ class StatementLine(Model):
     """Sum of the confirmed inbound transactions of the day"""
     outbound: Decimal
     """Sum of the confirmed outbound transactions of the day"""
+    fees: Decimal
+    """Sum of the fees of the confirmed and failed transactions of the day"""
     other: Decimal
-    """Everything else: fees, adjustments, unexplained differences; negative values have a minus sign"""
+    """Everything else: adjustments, unexplained differences; negative values have a minus sign"""
     closing: Decimal
     """Balance when the day ended"""
     transaction_count: int
@@ -244,6 +247,22 @@ class Statement(Model):
     """One line per asset"""
     jws: str
     """Compact JWS (EdDSA) over iss, vaultId, date, revision and hash; verify it with /v1/jwks.json"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementSummary(Model):
+    vault_id: str
+    """The vault"""
+    from_: dt.date
+    """First day: not before the vault's first statement"""
+    to: dt.date
+    """Last day"""
+    first_hash: str
+    """Hash of the first day's newest revision"""
+    last_hash: str
+    """Hash of the last day's newest revision"""
+    assets: list[StatementLine]
+    """One line per asset: the first day's opening, the sums of the days, and the last day's closing"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,6 +317,8 @@ EventKind: TypeAlias = Literal[
     "balance.updated",
     "vault.created",
     "vault.updated",
+    "statement.sealed",
+    "statement.revised",
     "webhook.disabled",
     "webhook.secret_rotated",
 ]
@@ -999,6 +1020,59 @@ class VaultUpdatedEvent(Event, kind="vault.updated", version=1):
     kind: Literal["vault.updated"]
     vault_ids: list[str]
     data: VaultData
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementDataStatement(Model):
+    date: dt.date
+    """The UTC day"""
+    revision: int
+    """Number of the revision: 1, and one more each time late records change the day"""
+    hash: str
+    """SHA-256 (hex) of the statement as RFC 8785 JSON without ``hash`` and ``jws``"""
+    previous_hash: str | None
+    """Hash of the statement that was sealed before this one for the vault, whatever its day; None for the first"""
+    sealed_at: dt.datetime
+    """When it was sealed"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementDataBecause(Model):
+    """What late records caused a revision; None for the first"""
+
+    transaction_ids: list[str]
+    """Transactions of the day that were recorded or changed since"""
+    assets: list[str]
+    """Assets with another balance, recorded since for the day or an earlier one"""
+    more: int
+    """How many more there are: at most 20 are named"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementData(Model):
+    vault_id: str
+    """The vault in which it occurred"""
+    statement: StatementDataStatement
+    because: StatementDataBecause | None
+    """What late records caused a revision; None for the first"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementSealedEvent(Event, kind="statement.sealed", version=1):
+    """The statement of a day was sealed"""
+
+    kind: Literal["statement.sealed"]
+    vault_ids: list[str]
+    data: StatementData
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementRevisedEvent(Event, kind="statement.revised", version=1):
+    """Late records changed a sealed day: its statement has another revision"""
+
+    kind: Literal["statement.revised"]
+    vault_ids: list[str]
+    data: StatementData
 
 
 @dataclass(frozen=True, kw_only=True)

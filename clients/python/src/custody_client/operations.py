@@ -33,6 +33,7 @@ from .models import (
     RotatedSecret,
     SigningKeySet,
     Statement,
+    StatementSummary,
     Transaction,
     TransactionDetail,
     TransactionStatus,
@@ -335,15 +336,22 @@ class Operations(Caller):
         *,
         limit: int | None = None,
         cursor: str | None = None,
+        from_: dt.date | None = None,
+        to: dt.date | None = None,
+        moved_only: bool | None = None,
         request_id: str | None = None,
     ) -> Pages[Statement]:
-        """List statements. The newest revision of each sealed day, newest day first.
+        """List statements. The newest revision of each sealed day, newest day first. With ``Accept: text/csv``, all lines of a
+        period of at most 366 days, oldest day first; ``from`` and ``to`` are then required.
 
         ``GET /v1/vaults/{vaultId}/statements``
 
         Args:
             limit: Page size; 100 by default
             cursor: ``next_cursor`` of the previous page, with the same filters
+            from_: First day, as YYYY-MM-DD
+            to: Last day, as YYYY-MM-DD
+            moved_only: CSV and summaries leave out lines without movement
 
         Error codes beside those of every operation: ``invalid_cursor``, ``not_found``.
         """
@@ -354,6 +362,9 @@ class Operations(Caller):
             query={
                 "limit": limit,
                 "cursor": cursor,
+                "from": from_,
+                "to": to,
+                "movedOnly": moved_only,
             },
             request_id=request_id,
         )
@@ -387,6 +398,41 @@ class Operations(Caller):
             request_id=request_id,
         )
 
+    def get_statement_summary(
+        self,
+        vault_id: str,
+        *,
+        from_: dt.date,
+        to: dt.date,
+        moved_only: bool | None = None,
+        request_id: str | None = None,
+    ) -> StatementSummary:
+        """Sum up statements. One line per asset over a period: the first day's opening, the sums of all days, and the last day's
+        closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first
+        statement begins with it. A day that is not sealed is 409 ``not_sealed``. With ``Accept: text/csv``, the lines as CSV.
+
+        ``GET /v1/vaults/{vaultId}/statement-summary``
+
+        Args:
+            from_: First day, as YYYY-MM-DD
+            to: Last day, as YYYY-MM-DD
+            moved_only: CSV and summaries leave out lines without movement
+
+        Error codes beside those of every operation: ``not_found``, ``not_sealed``.
+        """
+        return self._call(
+            StatementSummary,
+            "GET",
+            "/v1/vaults/{}/statement-summary",
+            (vault_id,),
+            query={
+                "from": from_,
+                "to": to,
+                "movedOnly": moved_only,
+            },
+            request_id=request_id,
+        )
+
     def list_assets(
         self,
         *,
@@ -396,7 +442,8 @@ class Operations(Caller):
         symbol: str | None = None,
         request_id: str | None = None,
     ) -> Pages[Asset]:
-        """List assets. Supported assets on the networks available to the organization, by id.
+        """List assets. Supported assets on the networks available to the organization, and assets that a visible vault holds or
+        moved, by id.
 
         ``GET /v1/assets``
 

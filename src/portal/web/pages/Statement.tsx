@@ -1,21 +1,17 @@
 /** One statement: a vault's UTC day, its seal, and whether it verifies. */
-import { ChevronLeft, ChevronRight, FileCheck2 } from "lucide-react"
+import { ChevronLeft, ChevronRight } from "lucide-react"
 import { Link, useParams, useSearchParams } from "react-router"
-import type { Statement, StatementLine } from "../../../client/index.ts"
+import type { Statement } from "../../../client/index.ts"
 import { getText } from "../api.ts"
-import { assetParts, networkName } from "../chains.ts"
 import { useOne } from "../data.ts"
-import { listOf } from "../list.ts"
-import { Amount, placesOf, useAllDigits } from "../parts/Amount.tsx"
 import { LinkButton } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { SaveText } from "../parts/Export.tsx"
-import { Toggle } from "../parts/Field.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
-import { Empty, Failure, Loading } from "../parts/States.tsx"
-import { type Column, Table } from "../parts/Table.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useVerification, Verified } from "../parts/Verified.tsx"
+import { StatementLines } from "./StatementLines.tsx"
 
 /** The day `days` days later, both as `YYYY-MM-DD`. */
 const dayAfter = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
@@ -65,66 +61,9 @@ export const StatementPage = () => {
           Later records changed this day. <Link to={`/vaults/${id}/statements/${date}`}>Show the newest revision</Link>
         </p>
       ) : null}
-      <Lines lines={statement.assets} />
+      <StatementLines lines={statement.assets} />
       <Seal statement={statement} newest={newest.data?.revision ?? statement.revision} />
     </Page>
-  )
-}
-
-const amounts = [
-  ["Opening", "opening"],
-  ["In", "inbound"],
-  ["Out", "outbound"],
-  ["Other", "other"],
-  ["Closing", "closing"]
-] as const
-
-const Lines = ({ lines }: { readonly lines: ReadonlyArray<StatementLine> }) => {
-  const [everyDigit, setEveryDigit] = useAllDigits()
-  return (
-    <>
-      <div className="toolbar">
-        <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
-      </div>
-      <Table
-        list={listOf(lines, ({ asset }) => asset)}
-        label="Lines of the statement"
-        empty={
-          <Empty icon={FileCheck2} title="No balances and no transactions">
-            <p>An empty day is sealed, too.</p>
-          </Empty>
-        }
-        columns={[
-          {
-            label: "Asset",
-            heads: true,
-            cell: ({ asset, symbol }) => (
-              <span title={asset}>
-                <b>{symbol}</b> <span className="under">{networkName(assetParts(asset).network)}</span>
-              </span>
-            )
-          },
-          ...amounts.map(([label, field]): Column<StatementLine> => {
-            const places = placesOf(
-              lines.map((line) => line[field]),
-              everyDigit
-            )
-            return {
-              label,
-              align: "right",
-              cell: (line) => (
-                <Amount
-                  amount={line[field].replace(/^-/, "")}
-                  places={places}
-                  {...(line[field].startsWith("-") ? { sign: "−" as const } : {})}
-                />
-              )
-            }
-          }),
-          { label: "Transactions", align: "right", from: "medium", cell: ({ transactionCount }) => transactionCount }
-        ]}
-      />
-    </>
   )
 }
 

@@ -12,6 +12,7 @@ import { Empty } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { readKeys, Verified } from "../parts/Verified.tsx"
+import { StatementMonth } from "./StatementMonth.tsx"
 
 async function* listStatements(vaultId: string) {
   for (let cursor: string | null = ""; cursor !== null; ) {
@@ -30,8 +31,10 @@ const reader = {
 
 export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
   const list = useList(`/v1/vaults/${vaultId}/statements`, {}, { every: 60_000, keyOf: ({ date, revision }) => `${date} ${revision}` })
+  const newest = list.rows?.[0]?.date
   return (
     <>
+      {newest === undefined ? null : <StatementMonth vaultId={vaultId} newest={newest} />}
       <div className="toolbar">
         <Chain vaultId={vaultId} />
       </div>

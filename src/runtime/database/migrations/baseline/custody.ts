@@ -15,8 +15,11 @@ CREATE TABLE assets (
   symbol text COLLATE "C" NOT NULL,
   name text NOT NULL,
   decimals smallint NOT NULL CHECK (decimals BETWEEN 0 AND 78),
+  -- Most fraction digits of an amount that was ever recorded.
+  digits smallint NOT NULL DEFAULT 0,
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   CHECK (starts_with(id, network || '/')),
+  CHECK (digits <= decimals),
   -- Balances refer to all three.
   UNIQUE (id, network, symbol)
 );

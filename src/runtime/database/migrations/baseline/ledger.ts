@@ -57,6 +57,15 @@ CREATE TABLE transaction_history (
 );
 CREATE INDEX transaction_history_of_vault ON transaction_history (vault_id);
 
+-- Every asset that a vault holds or moved: it is listed even if its network is no longer available to the organization.
+CREATE TABLE vault_assets (
+  organization_id text COLLATE "C" NOT NULL,
+  asset_id text COLLATE "C" NOT NULL REFERENCES assets (id),
+  vault_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (organization_id, asset_id, vault_id),
+  FOREIGN KEY (vault_id, organization_id) REFERENCES vaults (id, organization_id)
+);
+
 -- The newest balance of each asset. It has what balances are listed by; a changed symbol of an asset changes its balances.
 CREATE TABLE balances (
   vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
@@ -91,13 +100,10 @@ CREATE TABLE statement_chains (
   vault_id text COLLATE "C" PRIMARY KEY REFERENCES vaults (id),
   first_date date NOT NULL,
   next_date date NOT NULL,
-  -- Sealed days from here on must be compared with the ledger again; null if there are none.
-  revise_from date,
   last_hash text COLLATE "C",
   CHECK (first_date <= next_date)
 );
 CREATE INDEX statement_chains_next ON statement_chains (next_date, vault_id);
-CREATE INDEX statement_chains_revise ON statement_chains (vault_id) WHERE revise_from IS NOT NULL;
 
 -- One statement per vault and day, and its revisions. assets is the JSON text of its lines, as it is hashed.
 CREATE TABLE statements (
@@ -112,9 +118,12 @@ CREATE TABLE statements (
   PRIMARY KEY (vault_id, date, revision)
 );
 
--- The earliest past day of a vault that was changed since it was last sealed.
+-- What changed a sealed day: the id of a transaction, or of an asset whose balance changed, which may change later days too. The
+-- day is compared with its statement, and the row deleted.
 CREATE TABLE statement_changes (
-  vault_id text COLLATE "C" PRIMARY KEY REFERENCES vaults (id),
-  from_date date NOT NULL
+  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  date date NOT NULL,
+  cause text COLLATE "C" NOT NULL,
+  PRIMARY KEY (vault_id, date, cause)
 );
 `
