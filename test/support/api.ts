@@ -58,19 +58,28 @@ const startApi = async (env: Environment): Promise<Listening> => {
 }
 
 /** The API for the test file that calls this: opened before its tests, closed after them. */
-export const useApi = (env: Environment = {}): App => {
+export const useApi = (env: Environment = {}): App & { readonly restart: (stopped?: () => Promise<void>) => Promise<void> } => {
   const app = new App()
   let api: Listening | undefined
-  beforeAll(async () => {
-    await app.open([], env)
+  const run = async () => {
     api = await startApi(app.env)
     app.send = api.send
+  }
+  beforeAll(async () => {
+    await app.open([], env)
+    await run()
   })
   afterAll(async () => {
     await api?.end()
     await app.close()
   })
-  return app
+  /** Ends the API and starts it again; `stopped` runs in between. */
+  const restart = async (stopped?: () => Promise<void>) => {
+    await api?.end()
+    await stopped?.()
+    await run()
+  }
+  return Object.assign(app, { restart })
 }
 
 /** The contract's typed client, which sends its requests to an app with a key. */
