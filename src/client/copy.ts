@@ -3,6 +3,7 @@
  * then applies the events after the cursor in the order of recording, which corrects rows that a list showed too early or
  * too late. A new `asOf` of an unchanged amount has no event: it becomes visible when the balance is read again. C-1.
  */
+import { eachPage } from "./eachPage.ts"
 import type { Balance, DepositAddress, Transaction, Vault } from "./generated/custody.ts"
 import type { Operations } from "./generated/operations.ts"
 import type { WebhookEvent } from "./generated/webhooks.ts"
@@ -55,11 +56,10 @@ export const applyEvent = (copy: VaultCopy, event: WebhookEvent): void => {
 
 /** Applies everything recorded so far, and moves the copy's cursor there. */
 export const catchUp = async (custody: Copier, copy: VaultCopy): Promise<void> => {
-  for (;;) {
-    const page = await custody.readEventFeed({ after: copy.resumeCursor, vaultId: [copy.vault.id], limit: 500 })
+  const read = (cursor = copy.resumeCursor) => custody.readEventFeed({ after: cursor, vaultId: [copy.vault.id], limit: 500 })
+  for await (const page of eachPage(read, copy.resumeCursor)) {
     for (const event of page.data) applyEvent(copy, event)
     copy.resumeCursor = page.resumeCursor
-    if (page.pagination.nextCursor === null) return
   }
 }
 

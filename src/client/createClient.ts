@@ -1,6 +1,7 @@
 /** Creates the client from the table of operations. Lists are async iterables. */
 
 import type { Pages } from "./call.ts"
+import { eachPage } from "./eachPage.ts"
 import type { Page } from "./generated/custody.ts"
 import { type Operations, routes } from "./generated/operations.ts"
 import { type Call, type ClientOptions, caller } from "./request.ts"
@@ -32,14 +33,7 @@ const pagesOf = (call: Call, send: (call: Call) => Promise<unknown>): Pages<unkn
   // The response of a list is a page: the contract says so, and the golden files and tests check it.
   const page = (cursor?: string) =>
     send(cursor === undefined ? call : { ...call, query: { ...call.query, cursor } }) as Promise<Page<unknown>>
-  async function* pages() {
-    for (let cursor: string | undefined; ; ) {
-      const found = await page(cursor)
-      yield found
-      if (found.pagination.nextCursor === null) return
-      cursor = found.pagination.nextCursor
-    }
-  }
+  const pages = () => eachPage(page)
   return {
     // biome-ignore lint/suspicious/noThenProperty: awaiting a list gives its first page
     then: (onPage, onError) => page().then(onPage, onError),

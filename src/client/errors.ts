@@ -59,6 +59,11 @@ export class NoAnswerError extends Error {
   }
 }
 
+/** A verification was not possible, because of what was given to it; `message` is the reason. */
+export class NotVerifiable extends Error {
+  override readonly name = "NotVerifiable"
+}
+
 /** Whether an error is the API's, optionally with one of these codes. */
 export const isCustodyError = <Code extends ErrorCode = ErrorCode>(
   error: unknown,

@@ -4,7 +4,8 @@
  * browsers (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
  */
 import type { Statement } from "./generated/custody.ts"
-import type { SigningKey, SigningKeySet } from "./generated/webhooks.ts"
+import type { SigningKeySet } from "./generated/webhooks.ts"
+import { hex, isObject, sha256, signedClaims, utf8 } from "./signedClaims.ts"
 
 /** The result of verifying one statement. */
 export type StatementVerification =
@@ -23,7 +24,6 @@ export interface StatementsReader {
   readonly getStatement: (vaultId: string, date: string, query: { readonly revision: number }) => Promise<Statement>
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null
 const differs = (difference: string) => ({ valid: false, difference }) as const
 
 /** JSON by RFC 8785: no spaces, names in the order of their UTF-16 code units. */
@@ -36,43 +36,12 @@ const canonicalJson = (value: unknown): string => {
   return `{${fields.join(",")}}`
 }
 
-const utf8 = (text: string) => new TextEncoder().encode(text)
-
-const bytesOf = (base64url: string) => {
-  const text = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"))
-  return Uint8Array.from(text, (character) => character.charCodeAt(0))
-}
-const jsonOf = (base64url: string): unknown => JSON.parse(new TextDecoder().decode(bytesOf(base64url)))
-
 /**
  * The hash of a statement, in hex: SHA-256 of its RFC 8785 JSON without `hash` and `jws`. Fields that later versions add
  * are part of it.
  */
 export const statementHash = async ({ hash: _, jws: __, ...sealed }: Statement): Promise<string> => {
-  const digest = await crypto.subtle.digest("SHA-256", utf8(canonicalJson(sealed)))
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
-}
-
-/**
- * The content of a compact JWS and the key that signed it; undefined if none of the keys did. Rejects where Web Crypto has
- * no Ed25519.
- */
-export const signedClaims = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
-  const [head = "", body = "", signature = "", ...rest] = jws.split(".")
-  try {
-    const header = jsonOf(head)
-    if (!isObject(header) || header["alg"] !== "EdDSA" || rest.length > 0) return undefined
-    const found = keys.find(({ crv, kid, kty }) => kty === "OKP" && crv === "Ed25519" && kid === header["kid"])
-    if (found === undefined) return undefined
-    const { crv, kid, kty, x } = found
-    const key = await crypto.subtle.importKey("jwk", { kty, crv, x }, { name: "Ed25519" }, false, ["verify"])
-    const signed = await crypto.subtle.verify({ name: "Ed25519" }, key, bytesOf(signature), utf8(`${head}.${body}`))
-    return signed ? { kid, claims: jsonOf(body) } : undefined
-  } catch (error) {
-    // Text that does not parse was not signed by the service; an unsupported algorithm proves nothing about the statement.
-    if (error instanceof Error && error.name === "NotSupportedError") throw error
-    return undefined
-  }
+  return hex(await sha256(utf8(canonicalJson(sealed))))
 }
 
 /**

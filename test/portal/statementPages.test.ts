@@ -114,7 +114,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     const keys = (await app.get("/v1/jwks.json")).json
     for (const place of [now, row]) {
       const kept = JSON.parse(await saved(() => place.getByRole("button", { name: "Download" }).click()))
-      expect(verifyCheckpoint(kept, kept.entityId, keys)).toBeUndefined()
+      expect(await verifyCheckpoint(kept, kept.entityId, keys)).toBeUndefined()
     }
     await page.route("**/portal/api/v1/event-checkpoints/latest*", async (route) => {
       const answer = await route.fetch()

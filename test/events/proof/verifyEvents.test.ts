@@ -1,9 +1,10 @@
 /** Verifies that a copy of an entity's events is complete, by the client and by `custody verify`, and detects every change. C-3. */
 import { beforeAll, expect, test } from "bun:test"
+import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { createClient, verifyEvents } from "../../../src/client/index.ts"
+import { createClient, NotVerifiable, verifyEvents } from "../../../src/client/index.ts"
 import { cli, useApp } from "../../support/app.ts"
 import { smallest, transaction } from "../../support/records.ts"
 
@@ -75,6 +76,84 @@ test("any changed, missing, repeated or swapped event and any wrong checkpoint i
   expect(await differs(latest, (text) => text.replace(/"count":\d+/, '"count":3'))).toMatch(/is for different content$/)
   expect(await differs(latest, (text) => text.replace(/(\.[\w-]+\.)([\w-]{4})/, "$1AAAA"))).toMatch(/does not verify$/)
   expect(await differs(latest, (text) => text.replace('"entity_a"', '"entity_z"'))).toMatch(/is of entity_z and not of entity_a$/)
+})
+
+/** Each field that an event of the feed repeats from its payload, with another value. */
+const falsified = {
+  id: "evt_01kdxhwa000000000000000001",
+  kind: "vault.created",
+  schemaVersion: 2,
+  occurredAt: "2020-01-01T00:00:00.000Z",
+  entityId: "entity_z",
+  vaultIds: ["vault_z"]
+}
+
+test("an event whose fields differ from its payload is detected", async () => {
+  const differs = async (fields: object, at: number) => {
+    const found = await verify(
+      "/v1/event-feed",
+      events((data) => data.map((event, index) => (index === at ? Object.assign({}, event, fields) : event)))
+    )
+    return found.complete ? "complete" : found.difference
+  }
+  const { data } = (await app.get("/v1/event-feed?entityId=entity_a&limit=500", key)).json
+  for (const [name, value] of Object.entries(falsified))
+    for (const at of [0, 9, data.length - 1])
+      expect([name, await differs({ [name]: value }, at)]).toEqual([
+        name,
+        `the field ${name} of the event ${data[at].id} differs from its payload`
+      ])
+  expect(await differs(falsified, 4)).toContain(data[4].id)
+  expect(await differs({ payload: null }, 4)).toMatch(/has no payload$/)
+})
+
+test("an event that comes again after the last one is detected, on its page or on a later one", async () => {
+  const last = (await app.get("/v1/event-feed?entityId=entity_a&limit=500", key)).json.data.at(-1)
+  const twice = { complete: false as const, difference: `the event ${last.id} is repeated` }
+  expect(
+    await verify(
+      "/v1/event-feed",
+      events((data) => [...data, last])
+    )
+  ).toEqual(twice)
+  let pages = 0
+  const later: Change = (text) => {
+    const page = JSON.parse(text)
+    return pages++ === 0
+      ? JSON.stringify({ ...page, pagination: { ...page.pagination, nextCursor: page.resumeCursor } })
+      : JSON.stringify({ ...page, data: [last] })
+  }
+  expect(await verify("/v1/event-feed", later)).toEqual(twice)
+  expect(pages).toBe(2)
+})
+
+test("a feed that returns the same cursor again is an error and not a loop", async () => {
+  const endless: Change = (text) =>
+    text.replace('"nextCursor":null', '"nextCursor":"again"').replace(/"resumeCursor":"[^"]*"/, '"resumeCursor":"again"')
+  const client = createClient({
+    baseUrl: app.main?.baseUrl ?? "",
+    apiKey: key,
+    fetch: async (request) => {
+      const response = await fetch(request.url.replace("after=again", "from=now"), request)
+      return request.url.includes("/event-feed") ? new Response(endless(await response.text()), response) : response
+    }
+  })
+  await expect(verifyEvents(client, "entity_a")).rejects.toThrow("the cursor of an earlier page")
+})
+
+test("only the given keys are trusted, whatever the service publishes", async () => {
+  const custody = clientOf("/v1/jwks.json", (text) => text.replace(/"x":"[^"]*"/, `"x":"${"A".repeat(43)}"`))
+  const published = await clientOf("/none", String).getSigningKeys()
+  expect(await verifyEvents(custody, "entity_a")).toMatchObject({ complete: false, difference: expect.stringMatching(/does not verify$/) })
+  expect(await verifyEvents(custody, "entity_a", undefined, { keys: published })).toMatchObject({ complete: true })
+  const [known] = published.keys
+  if (known === undefined) throw new Error("there is no key")
+  const other = { ...known, x: generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" }).x ?? "" }
+  expect(await verifyEvents(clientOf("/none", String), "entity_a", undefined, { keys: { keys: [other] } })).toMatchObject({
+    complete: false,
+    difference: expect.stringMatching(/^the signature of the checkpoint of .* does not verify$/)
+  })
+  await expect(verifyEvents(custody, "entity_a", undefined, { keys: { keys: [] } })).rejects.toThrow(NotVerifiable)
 })
 
 test("a checkpoint sealed during verification does not hide that events differ", async () => {

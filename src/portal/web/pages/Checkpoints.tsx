@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { FileCheck2 } from "lucide-react"
 import type { EventCheckpoint as Checkpoint } from "../../../client/index.ts"
-import { signedClaims } from "../../../client/statements.ts"
+import { signedClaims } from "../../../client/signedClaims.ts"
 import { getText } from "../api.ts"
 import { useOne, usePortalContext } from "../data.ts"
 import { useList } from "../list.ts"
