@@ -24,6 +24,7 @@ export { SignatureError, type SignatureOptions, verifySignature } from "./signat
 export type { KeyOptions, PublishedKeys } from "./signedClaims.ts"
 export {
   type ChainVerification,
+  type StatementsOptions,
   type StatementsReader,
   type StatementVerification,
   statementHash,
