@@ -16,7 +16,7 @@ import type { DemoFailed } from "../demo/demoData.ts"
 /** What the exit codes mean. */
 export const exitCodes = {
   0: "success, or graceful shutdown by Ctrl-C or SIGTERM",
-  1: "failed; `verify`: the events differ from what was signed",
+  1: "failed; `verify`: the data differ from what was signed",
   2: "wrong usage; `verify`: the check could not be completed",
   3: "a setting is missing or invalid",
   4: "input data is invalid",
@@ -36,10 +36,10 @@ export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: 1 | 3 | 
 /** Not every stored secret is encrypted with the current key. */
 export class NotReencrypted extends Data.TaggedError("NotReencrypted")<{ readonly message: string }> {}
 
-/** The events of an entity differ from what was signed. */
+/** Events or statements differ from what was signed. */
 export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly message: string }> {}
 
-/** The completeness of an entity's events could not be checked. */
+/** The completeness of events or statements could not be checked. */
 export class NotVerified extends Data.TaggedError("NotVerified")<{ readonly message: string }> {}
 
 /** The events of a deployment cannot be followed: it rejects the request (1), or cannot be reached (5). */

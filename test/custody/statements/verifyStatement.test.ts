@@ -1,6 +1,8 @@
 /** Verifies that a statement is what was sealed, by the client in Node.js and in a browser, and detects every change. C-6. */
 import { beforeAll, expect, test } from "bun:test"
 import { generateKeyPairSync } from "node:crypto"
+import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 import fc from "fast-check"
 import {
@@ -12,14 +14,16 @@ import {
   verifyStatements
 } from "../../../src/client/index.ts"
 import { executable, useBrowser } from "../../portal/browser.ts"
-import { useApp } from "../../support/app.ts"
+import { cli, useApp } from "../../support/app.ts"
 import { transaction } from "../../support/records.ts"
-import { BIG, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { type Tampering, useTampering } from "../../support/tampering.ts"
+import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
 const app = useApp(["api"], { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
 const { fresh, get, key, revisions, seal } = useStatements(app)
 const module = path.resolve(import.meta.dir, "../../../src/client/statements.ts")
 const browser = useBrowser()
+const proxy = useTampering(app)
 
 let id = "",
   keys: SigningKeySet,
@@ -143,6 +147,55 @@ test("the client verifies a chain with every revision, and detects a wrong or mi
   await seal()
   expect(await chain([...inOrder, (await get(other, `/${inOrder[0]?.date}`)).json])).toMatch(/another vault/)
 })
+
+test("custody verify of a vault ends with exit code 0, 1 or 2", async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-"))
+  const file = (name: string, content: unknown) => {
+    fs.writeFileSync(path.join(folder, name), JSON.stringify(content))
+    return path.join(folder, name)
+  }
+  const run = (...more: ReadonlyArray<string>) => cli(["verify", "--api", proxy.url(), "--key", key(), ...more], {})
+  const of = ["--vault", id]
+  const found = await verifyStatements(custody(), id)
+  const last = found.valid ? (found.hash ?? "") : never()
+  expect(await run(...of)).toMatchObject({ code: 0, stdout: `complete: 7 statements\nthe last hash is ${last}; store it for --hash\n` })
+  const known = ["--until", dayOf(-1), "--hash", all[3]?.hash ?? "", "--keys", file("keys.json", keys)]
+  expect(await run(...of, ...known)).toMatchObject({ code: 0, stdout: expect.stringContaining("complete: 7 statements\n") })
+
+  const list = `/v1/vaults/${id}/statements?`
+  const listed =
+    (change: (data: ReadonlyArray<Statement>) => ReadonlyArray<unknown>): Tampering =>
+    (text, target) => {
+      if (!target.startsWith(list)) return text
+      const page = JSON.parse(text)
+      return JSON.stringify({ ...page, data: change(page.data) })
+    }
+  const gone = () => Response.json({ code: "not_found", requestId: "request-1" }, { status: 404 })
+  const tamperings: ReadonlyArray<readonly [string, Tampering, string]> = [
+    ["a missing day", listed((data) => data.toSpliced(2, 1)), dayOf(-3)],
+    ["a day listed twice", listed((data) => [data[0], ...data]), dayOf(-1)],
+    ["a changed line", (text) => text.replace('"closing":"11"', '"closing":"12"'), dayOf(-1)],
+    ["a missing revision", (text, target) => (target.includes(`/${dayOf(-2)}?revision=1`) ? gone() : text), `revision 1 of ${dayOf(-2)}`],
+    ["another vault", (text) => text.replaceAll(`"vaultId":"${id}"`, '"vaultId":"vault_a"'), dayOf(-1)],
+    ["another key", (text) => text.replace(/"x":"[^"]*"/, `"x":"${"A".repeat(43)}"`), dayOf(-1)]
+  ]
+  for (const [name, tampering, names] of tamperings) {
+    proxy.tamper(tampering)
+    const { code, stderr } = await run(...of)
+    expect([name, code, stderr]).toEqual([name, 1, expect.stringMatching(new RegExp(`^differs: .*${names}`))])
+  }
+  proxy.tamper(String)
+  for (const [args, code, message] of [
+    [[...of, "--until", dayOf(0)], 1, `differs: the newest statement is of ${dayOf(-1)}`],
+    [[...of, "--hash", "0".repeat(64)], 1, "differs: the chain does not contain"],
+    [[...of, "--keys", file("others.json", { keys: [{ ...keys.keys[0], x: "A".repeat(43) }] })], 1, "is not signed by"],
+    [[...of, "--until", "2026-02-30"], 2, "could not be checked: 2026-02-30 is not a day"],
+    [["--vault", "vault_absent"], 2, "could not be checked: not_found"],
+    [[...of, "--since", file("since.json", {})], 2, "--since belongs to --entity"]
+  ] as const)
+    expect([args, await run(...args)]).toMatchObject([args, { code, stderr: expect.stringContaining(message) }])
+  fs.rmSync(folder, { recursive: true, force: true })
+}, 60_000)
 
 test.skipIf(Bun.which("node") === null || executable === undefined)(
   "the verification runs unchanged in a browser and in Node.js",

@@ -7,8 +7,10 @@ import * as path from "node:path"
 import { createClient, NotVerifiable, verifyEvents } from "../../../src/client/index.ts"
 import { cli, useApp } from "../../support/app.ts"
 import { smallest, transaction } from "../../support/records.ts"
+import { useTampering } from "../../support/tampering.ts"
 
 const app = useApp()
+const proxy = useTampering(app)
 let key = ""
 const EVENTS = 25
 
@@ -107,7 +109,7 @@ test("an event whose fields differ from its payload is detected", async () => {
   expect(await differs({ payload: null }, 4)).toMatch(/has no payload$/)
 })
 
-test("an event that comes again after the last one is detected, on its page or on a later one", async () => {
+test("an event that comes again after the last one is detected on any page", async () => {
   const last = (await app.get("/v1/event-feed?entityId=entity_a&limit=500", key)).json.data.at(-1)
   const twice = { complete: false as const, difference: `the event ${last.id} is repeated` }
   expect(
@@ -187,19 +189,54 @@ test("a checkpoint sealed during verification does not hide that events differ",
 })
 
 test("custody verify reports it with exit code 0, 1 or 2", async () => {
-  const args = ["verify", "--api", app.main?.baseUrl ?? "", "--key", key, "--entity", "entity_a"]
-  expect(await cli(args, {})).toMatchObject({ code: 0, stdout: expect.stringMatching(/^complete: \d+ events\n$/) })
-  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-")), "kept.json")
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-"))
+  const file = (name: string, content: unknown) => {
+    fs.writeFileSync(path.join(folder, name), JSON.stringify(content))
+    return path.join(folder, name)
+  }
+  const run = (...more: ReadonlyArray<string>) => cli(["verify", "--api", proxy.url(), "--key", key, ...more], {})
+  const of = ["--entity", "entity_a"]
   const kept = (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json
-  fs.writeFileSync(file, JSON.stringify({ ...kept, hash: "0".repeat(64) }))
-  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("differs: the signature") })
-  fs.writeFileSync(file, JSON.stringify((await app.get("/v1/event-checkpoints/latest?entityId=entity_z", key)).json))
-  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("is of entity_z and not of") })
-  fs.writeFileSync(file, JSON.stringify({ count: 1 }))
-  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("not a checkpoint") })
-  expect(await cli([...args.slice(0, -1), "entity_absent"], {})).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("could not be checked")
+  const keys = (await app.get("/v1/jwks.json", key)).json
+
+  expect(await run(...of, "--since", file("kept.json", kept))).toMatchObject({ code: 0, stdout: "complete: 0 events\n" })
+  expect(await run(...of, "--keys", file("keys.json", keys))).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^complete: \d+ events\nfrom the first event on; an earlier state is not covered .*\n$/)
   })
-  fs.rmSync(path.dirname(file), { recursive: true, force: true })
+  await app.sql(`INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+    SELECT 'entity_a', date_trunc('day', now(), 'UTC'), 0, decode(repeat('00', 32), 'hex'), 0`)
+  const midnight = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`
+  expect((await run(...of)).stdout).toContain(`\nfrom the checkpoint of ${midnight} on, which counts 0 earlier events; an earlier state`)
+  await app.sql("DELETE FROM event_checkpoints")
+
+  proxy.tamper((text, target) =>
+    target.startsWith("/v1/event-feed") ? text.replace('"kind":"transaction.confirmed"', '"kind":"x"') : text
+  )
+  expect(await run(...of)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^differs: the field kind of the event evt_\w+ differs/)
+  })
+  proxy.tamper(String)
+  const others = { keys: [{ ...keys.keys[0], x: "A".repeat(43) }] }
+  for (const [args, message] of [
+    [["--since", file("changed.json", { ...kept, hash: "0".repeat(64) })], "differs: the signature"],
+    [
+      ["--since", file("other.json", (await app.get("/v1/event-checkpoints/latest?entityId=entity_z", key)).json)],
+      "is of entity_z and not of"
+    ],
+    [["--keys", file("others.json", others)], "differs: the signature"]
+  ] as const)
+    expect([args, await run(...of, ...args)]).toMatchObject([args, { code: 1, stderr: expect.stringContaining(message) }])
+
+  for (const [args, message] of [
+    [[...of, "--since", file("no.json", { count: 1 })], "not a checkpoint"],
+    [[...of, "--keys", file("none.json", kept)], "not a JSON Web Key Set"],
+    [["--entity", "entity_absent"], "could not be checked"],
+    [[], "--entity"],
+    [[...of, "--vault", "vault_a"], "--entity"],
+    [[...of, "--until", "2026-01-01"], "--until"]
+  ] as const)
+    expect([args, await run(...args)]).toMatchObject([args, { code: 2, stderr: expect.stringContaining(message) }])
+  fs.rmSync(folder, { recursive: true, force: true })
 })
