@@ -111,7 +111,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
     try {
       const response = await send(
         new Request(`${origin}/v1/event-feed/stream${query}`, {
-          redirect: "error",
+          redirect: "manual",
           headers: {
             accept: "text/event-stream, application/problem+json",
             authorization: `Bearer ${apiKey}`,

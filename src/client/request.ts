@@ -44,8 +44,22 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
+/** Seconds of a `Retry-After`: a number of them, or an HTTP date. */
+const retryAfterOf = (header: string | null): number | undefined => {
+  if (header === null) return undefined
+  if (/^\d{1,9}$/.test(header)) return Number(header)
+  const at = header.endsWith("GMT") ? Date.parse(header) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, (at - Date.now()) / 1_000)
+}
+
 /** The error of a response. */
 export const errorOf = (response: Response, text: string): Error => {
+  // Browsers hide the status and the location of a redirect that is not followed.
+  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+    const location = response.headers.get("location")
+    const message = `${response.url} answered with a redirect${location === null ? "" : ` to ${location}`}. It is not followed, because the API key would be sent there: set baseUrl to the address of the service itself.`
+    return new NoAnswerError("unexpected_answer", message, { status: response.status })
+  }
   let problem: unknown
   try {
     problem = JSON.parse(text)
@@ -56,7 +70,6 @@ export const errorOf = (response: Response, text: string): Error => {
     const message = `${response.url} answered ${response.status} with a response that is not the API's`
     return new NoAnswerError("unexpected_answer", message, { status: response.status })
   }
-  const after = Number(response.headers.get("retry-after") ?? Number.NaN)
   return new CustodyError(
     {
       code: problem["code"],
@@ -67,7 +80,7 @@ export const errorOf = (response: Response, text: string): Error => {
       errors: Array.isArray(problem["errors"]) ? problem["errors"] : [],
       oldestCursor: typeof problem["oldestCursor"] === "string" ? problem["oldestCursor"] : undefined
     },
-    Number.isFinite(after) ? after : undefined
+    retryAfterOf(response.headers.get("retry-after"))
   )
 }
 
@@ -107,7 +120,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     const timer = setTimeout(() => late.abort(), timeout)
     const request = new Request(`${origin}${path}${queryOf(query)}`, {
       method: route.method,
-      redirect: "error",
+      redirect: "manual",
       headers: {
         accept: `application/json, application/problem+json${route.file ? ", */*" : ""}`,
         authorization: `Bearer ${apiKey}`,

@@ -1,7 +1,7 @@
 /** The TypeScript client against the running service: pagination, errors by code, retries. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { routes } from "../../src/client/generated/operations.ts"
-import { createClient, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
+import { createClient, followEvents, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
 import { useApp } from "../support/app.ts"
 import { smallest, transaction } from "../support/records.ts"
 
@@ -69,6 +69,23 @@ describe("lists", () => {
     expect(seen.length).toBe(1)
   })
 
+  test("a list whose cursor repeats ends with an error", async () => {
+    const { seen, send } = scripted(
+      new Response(JSON.stringify({ data: [1], pagination: { limit: 1, nextCursor: "a" } })),
+      new Response(JSON.stringify({ data: [2], pagination: { limit: 1, nextCursor: "b" } })),
+      new Response(JSON.stringify({ data: [3], pagination: { limit: 1, nextCursor: "a" } }))
+    )
+    const found: Array<unknown> = []
+    const all = async () => {
+      for await (const one of client({ fetch: send }).listVaults()) found.push(one)
+    }
+    expect(await failure(all())).toMatchObject({
+      reason: "unexpected_answer",
+      message: expect.stringContaining("the cursor of an earlier page")
+    })
+    expect([found.length, seen.length]).toEqual([2, 3])
+  })
+
   test("filters become query parameters: arrays are repeated, and absent filters are left out", async () => {
     const { seen, send } = scripted(new Response(JSON.stringify({ data: [], pagination: { limit: 2, nextCursor: null } })))
     await client({ fetch: send }).listWebhookDeliveries("whs_1", { status: ["PENDING", "FAILED"], kind: undefined, limit: 2 })
@@ -134,6 +151,26 @@ describe("errors", () => {
     expect(await reason(client({ fetch: async () => new Response("<html>") }).getVault("vault_a"))).toBe("unexpected_answer")
   })
 
+  test("a redirect is named in the error, and is not followed with the key", async () => {
+    let followed = 0
+    const elsewhere = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++followed)) })
+    const service = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.redirect(`http://127.0.0.1:${elsewhere.port}/x`, 307)
+    })
+    const baseUrl = `http://127.0.0.1:${service.port}`
+    const named = {
+      reason: "unexpected_answer",
+      status: 307,
+      message: expect.stringContaining(`redirect to http://127.0.0.1:${elsewhere.port}/x. It is not followed`)
+    }
+    expect(await failure(client({ baseUrl }).getVault("vault_a"))).toMatchObject(named)
+    expect(await failure(followEvents({ baseUrl, apiKey: key }).next())).toMatchObject(named)
+    expect(followed).toBe(0)
+    await Promise.all([elsewhere.stop(true), service.stop(true)])
+  })
+
   test("no error contains the key", async () => {
     const errors = [
       await failure(client({ baseUrl: "http://127.0.0.1:9", retries: 0 }).getVault("vault_a")),
@@ -149,6 +186,24 @@ describe("retries", () => {
     const { seen, send } = scripted("broken", problem(503, "service_unavailable", { "retry-after": "0" }), found)
     expect(await client({ fetch: send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
     expect(seen.length).toBe(3)
+  })
+
+  test("a Retry-After that is an HTTP date is waited for", async () => {
+    const found = new Response(JSON.stringify({ id: "vault_a" }))
+    // HTTP dates have whole seconds.
+    const at = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000
+    const { seen, send } = scripted(problem(503, "service_unavailable", { "retry-after": new Date(at).toUTCString() }), found)
+    expect(await client({ fetch: send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
+    expect([seen.length, Date.now() >= at - 50]).toEqual([2, true])
+    const past = scripted(problem(429, "rate_limited", { "retry-after": "Sun, 06 Nov 1994 08:49:37 GMT" }), found)
+    expect(await client({ fetch: past.send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
+    const far = scripted(problem(503, "service_unavailable", { "retry-after": "Fri, 31 Dec 2100 23:59:59 GMT" }))
+    const error = await failure(client({ fetch: far.send }).getVault("vault_a"))
+    expect([isCustodyError(error) && (error.retryAfter ?? 0) > 1e9, far.seen.length]).toEqual([true, 1])
+    const neither = await failure(
+      client({ fetch: scripted(problem(404, "not_found", { "retry-after": "soon" })).send }).getVault("vault_a")
+    )
+    expect(isCustodyError(neither) && neither.retryAfter).toBeUndefined()
   })
 
   test("a refused request is not retried, and retries stop at the configured number", async () => {

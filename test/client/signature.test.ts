@@ -8,9 +8,9 @@ import published from "../../src/client/vectors.json" with { type: "json" }
 import * as sign from "../../src/delivery/deliveries/signatureHeaders.ts"
 import * as Secret from "../../src/delivery/webhooks/signingSecret.ts"
 
-const outcome = (verify: () => unknown): string => {
+const outcome = async (verified: Promise<unknown>): Promise<string> => {
   try {
-    verify()
+    await verified
     return "valid"
   } catch (error) {
     return error instanceof SignatureError ? error.reason : String(error)
@@ -31,10 +31,10 @@ const vectors: ReadonlyArray<Vector> = published.vectors
 
 describe("the published vectors", () => {
   for (const { body, headers, name, now, reason, secrets, tolerance, valid } of vectors) {
-    test(`${name}: ${valid ? "valid" : reason}`, () => {
+    test(`${name}: ${valid ? "valid" : reason}`, async () => {
       const expected = valid ? "valid" : (reason ?? "")
-      expect(outcome(() => verifySignature(body, headers, secrets, { now, tolerance }))).toBe(expected)
-      expect(outcome(() => verifySignature(Buffer.from(body), headers, secrets, { now, tolerance }))).toBe(expected)
+      expect(await outcome(verifySignature(body, headers, secrets, { now, tolerance }))).toBe(expected)
+      expect(await outcome(verifySignature(Buffer.from(body), headers, secrets, { now, tolerance }))).toBe(expected)
     })
   }
 
@@ -64,45 +64,81 @@ const signed = fc.record({ body: text, timestamp: times, count: fc.integer({ min
 })
 
 describe("signatures on the raw body", () => {
-  test("every valid secret verifies what the service signs, and verification returns the event", () => {
-    fc.assert(
-      fc.property(signed, ({ body, headers, secrets, timestamp }) => {
-        for (const secret of secrets) expect(verifySignature(body, headers, secret, { now: timestamp })).toEqual(JSON.parse(body))
-        expect(outcome(() => verifySignature(body, headers, Redacted.value(Secret.make()), { now: timestamp }))).toBe("no_match")
+  test("every valid secret verifies what the service signs, and verification returns the event", async () => {
+    await fc.assert(
+      fc.asyncProperty(signed, async ({ body, headers, secrets, timestamp }) => {
+        for (const secret of secrets) expect(await verifySignature(body, headers, secret, { now: timestamp })).toEqual(JSON.parse(body))
+        expect(await outcome(verifySignature(body, headers, Redacted.value(Secret.make()), { now: timestamp }))).toBe("no_match")
       })
     )
   })
 
-  test("changing any byte of the body, the timestamp or a signature makes verification fail", () => {
-    fc.assert(
-      fc.property(signed, fc.nat(), fc.integer({ min: 1, max: 255 }), ({ body, headers, secrets, timestamp }, at, change) => {
+  test("changing any byte of the body, the timestamp or a signature makes verification fail", async () => {
+    await fc.assert(
+      fc.asyncProperty(signed, fc.nat(), fc.integer({ min: 1, max: 255 }), async ({ body, headers, secrets, timestamp }, at, change) => {
         const bytes = Buffer.from(body)
         bytes.writeUInt8(bytes.readUInt8(at % bytes.length) ^ change, at % bytes.length)
-        expect(outcome(() => verifySignature(bytes, headers, secrets, { now: timestamp }))).toBe("no_match")
+        expect(await outcome(verifySignature(bytes, headers, secrets, { now: timestamp }))).toBe("no_match")
         for (const [name, value] of Object.entries(headers)) {
           // The last characters of base64 have bits without meaning.
           const index = at % (value.length - 2)
           const changed = value.slice(0, index) + (value[index] === "7" ? "8" : "7") + value.slice(index + 1)
           const alone = name === "x-service-signature" ? { [name]: changed } : { ...headers, [name]: changed }
           // With several valid secrets, another signature may still match.
-          const result = outcome(() => verifySignature(body, alone, secrets[0] ?? "", { now: timestamp, tolerance: 1e12 }))
+          const result = await outcome(verifySignature(body, alone, secrets[0] ?? "", { now: timestamp, tolerance: 1e12 }))
           if (secrets.length === 1 && !/^v1=?$|^[tv1=, ]$/.test(value[index] ?? "")) expect([name, result]).not.toEqual([name, "valid"])
         }
       })
     )
   })
 
-  test("headers are accepted as servers provide them", () => {
+  test("headers and bodies are accepted as servers provide them", async () => {
     const secret = Redacted.value(Secret.make())
     const now = 1_767_225_600
     const headers = sign.headers({ id: "evt_1", timestamp: now, body: "{}", secrets: [Redacted.make(secret)] })
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]))
     for (const given of [headers, new Headers(headers), upper])
-      expect(outcome(() => verifySignature("{}", given, secret, { now }))).toBe("valid")
+      for (const body of ["{}", Buffer.from("{}"), new TextEncoder().encode("{}").buffer])
+        expect(await outcome(verifySignature(body, given, secret, { now }))).toBe("valid")
   })
 
-  test("verification fails without a secret", () => {
-    for (const none of [[], "", ["whsec_", ""]]) expect(() => verifySignature("{}", {}, none)).toThrow(TypeError)
+  test("a secret that is missing, quoted or cut short is named as the cause", async () => {
+    const secret = Redacted.value(Secret.make())
+    for (const [given, cause] of [
+      [[], "needs a signing secret"],
+      ["", "is its variable set?"],
+      [`${secret}\n`, "the newline of a file"],
+      [` ${secret}`, "white space"],
+      [`"${secret}"`, "quotes"],
+      [`'${secret}'`, "quotes"],
+      [secret.slice(0, -3), "is it complete?"],
+      ["whsec_", "is it complete?"]
+    ] as const)
+      for (const secrets of typeof given === "string" ? [given, [secret, given]] : [given])
+        expect([given, await outcome(verifySignature("{}", {}, secrets))]).toEqual([given, expect.stringContaining(cause)])
+  })
+
+  test("a body that was parsed already is named as the cause", async () => {
+    const secret = Redacted.value(Secret.make())
+    for (const body of [{ id: "evt_1" }, [1], null, undefined]) {
+      // What JavaScript without types may pass.
+      const parsed = body as unknown as string
+      expect(await outcome(verifySignature(parsed, {}, secret))).toMatch(/^TypeError: .*parsed already.*raw body/)
+    }
+  })
+
+  test("a tolerance or time that is no number rejects even a valid signature", async () => {
+    const secret = Secret.make()
+    const timestamp = Math.floor(Date.now() / 1_000)
+    const headers = sign.headers({ id: "evt_1", timestamp, body: "{}", secrets: [secret] })
+    for (const name of ["tolerance", "now"] as const)
+      for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "300", null, true, {}]) {
+        // What JavaScript without types may pass.
+        const options = { [name]: value as number }
+        expect(await outcome(verifySignature("{}", headers, Redacted.value(secret), options))).toMatch(
+          new RegExp(`^TypeError: ${name} must be a number of seconds`)
+        )
+      }
   })
 
   test("the Standard Webhooks library verifies the service's signature at the current time", () => {
