@@ -20,10 +20,21 @@ const site = path.join(folder, "site")
 
 /** The build backend that the package pins. */
 const [backend = ""] = /hatchling==[\d.]+/.exec(documentText("clients/python/pyproject.toml")) ?? []
-const { interpreter, without } = await python(["httpx==0.28.1", backend, "mypy==2.4.1"])
+const { interpreter, without } = await python(["httpx==0.28.1", backend, "mypy==2.4.1", "cryptography==48.0.0"])
 
-const [firstCall = "", errors = "", webhook = "", feed = ""] = codeBlocks(documentText("clients/python/README.md"), "python")
-const examples = { firstCall, errors, webhook, feed, client: codeBlocks(documentText("docs/client.md"), "python").join("\n") }
+const [firstCall = "", errors = "", webhook = "", feed = "", copying = "", verify = ""] = codeBlocks(
+  documentText("clients/python/README.md"),
+  "python"
+)
+const examples = {
+  firstCall,
+  errors,
+  webhook,
+  feed,
+  copying,
+  verify,
+  client: codeBlocks(documentText("docs/client.md"), "python").join("\n")
+}
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
@@ -97,6 +108,26 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
     expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
     expect(await once("client")).toContain("vault_a ethereum/native 2.000000000000000001\n")
+  }, 60_000)
+
+  test("the examples of a copy and of a verification run", async () => {
+    expect(await run([interpreter, "copying.py"], { cwd: folder, env: environment() })).toMatch(/^vault_a 2\d\d \S+\n$/)
+    const env = { ...environment(), VAULT: "vault_a", ENTITY: "entity_a", KEPT: path.join(folder, "kept.json") }
+    const complete = async () => {
+      const found = await run([interpreter, "verify.py"], { cwd: folder, env })
+      return /^complete: (\d+) events, (\d+) statements\n$/.exec(found)?.slice(1).map(Number)
+    }
+    const [events = 0, statements = 0] = (await complete()) ?? []
+    expect([events > 250, statements > 0]).toEqual([true, true])
+    await app.feed([balance("vault_a", "ethereum/native", "3")])
+    // From the stored checkpoint on.
+    expect(await complete()).toEqual([1, statements])
+    fs.writeFileSync(
+      env.KEPT,
+      fs.readFileSync(env.KEPT, "utf8").replace(/"hash": "[0-9a-f]{64}", "keys"/, `"hash": "${"0".repeat(64)}", "keys"`)
+    )
+    const { code, error } = await outcome([interpreter, "verify.py"], { cwd: folder, env })
+    expect([code, error]).toEqual([1, expect.stringContaining("differs: the chain does not contain the stored hash")])
   }, 60_000)
 
   test("the example of a webhook verifies deliveries during a rotation", async () => {

@@ -192,6 +192,7 @@ class Errors(unittest.TestCase):
         with self.assertRaises(NoAnswerError) as caught:
             script.client().get_vault("vault_a")
         self.assertEqual((caught.exception.reason, caught.exception.status, len(script.seen)), ("unexpected_answer", 302, 1))
+        self.assertIn("redirect to https://elsewhere.example.com/", str(caught.exception))
 
 
 class Retries(unittest.TestCase):

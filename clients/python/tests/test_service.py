@@ -14,7 +14,17 @@ from typing import Any, TypeVar
 
 import httpx
 
-from custody_client import Client, CustodyError, Download, Pages
+from custody_client import (
+    Client,
+    CustodyError,
+    Download,
+    Pages,
+    VerificationError,
+    catch_up,
+    copy_vault,
+    verify_events,
+    verify_statements,
+)
 from custody_client.models import BalanceUpdatedEvent, EventKind, VaultUpdatedEvent, WebhookEvent
 from custody_client.operations import Operations
 
@@ -52,6 +62,12 @@ def until(what: Callable[[], T | None]) -> T:
             return found
         time.sleep(0.05)
     raise AssertionError("it did not happen within 30 s")
+
+
+def pending(hash: str) -> dict[str, Any]:
+    at = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    sent = {"network": "ethereum", "hash": hash, "status": "pending", "direction": "inbound", "asset": "ethereum/native"}
+    return {"type": "transaction", "vaultId": VAULT, **sent, "amount": "1", "from": "0x1", "to": "0x2", "timestamp": at, "occurredAt": at}
 
 
 def webhook(kinds: list[EventKind] | None = None) -> dict[str, Any]:
@@ -220,6 +236,27 @@ class Service(unittest.TestCase):
             later.join()
             self.assertEqual([self.label(one) for one in page.data], ["polled"])
             self.assertEqual(custody.read_event_feed(after=page.resume_cursor).data, [])
+
+    def test_verified_events_and_statements_are_complete_and_a_copy_equals_the_lists(self) -> None:
+        with client() as custody:
+            kept = custody.get_latest_event_checkpoint(entity_id=ENTITY)
+            copy = copy_vault(custody, VAULT)
+            relabel("copied")
+            record(pending("0xc0"))
+            record({**pending("0xc0"), "amount": "2"})
+            self.assertEqual(verify_events(custody, ENTITY, kept, keys=custody.get_signing_keys()).events, 3)
+            self.assertGreater(verify_events(custody, ENTITY).events, 250)
+            catch_up(custody, copy)
+            self.assertEqual(copy.vault, custody.get_vault(VAULT))
+            self.assertEqual(copy.transactions, {one.id: one for one in custody.list_transactions(VAULT, limit=500)})
+            self.assertEqual(copy.balances, {one.asset: one for one in custody.list_balances(VAULT)})
+            self.assertEqual(copy.addresses, list(custody.list_addresses(VAULT)))
+
+            newest = custody.list_statements(VAULT).page().data[0]
+            found = verify_statements(custody, VAULT, until=newest.date, hash=newest.hash)
+            self.assertEqual((found.statements, found.hash), (len(list(custody.list_statements(VAULT))), newest.hash))
+            with self.assertRaisesRegex(VerificationError, f"of {newest.date}"):
+                verify_statements(custody, VAULT, until=newest.date + timedelta(days=1))
 
     def test_followers_that_continue_from_a_cursor_get_each_event_once(self) -> None:
         labels = [f"a\u2028b\u2029 € 金庫 {number}" for number in range(6)]

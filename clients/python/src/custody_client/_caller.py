@@ -204,6 +204,10 @@ def _unexpected(response: httpx.Response, why: str) -> NoAnswerError:
 
 def error_of(response: httpx.Response) -> CustodyError | NoAnswerError:
     """The error of a response, whose content was read."""
+    if response.is_redirect:
+        to = response.headers.get("location", "")
+        why = f"a redirect to {to}, which is not followed, because the API key would be sent there"
+        return _unexpected(response, f"{why}: base_url must be the address of the service itself")
     try:
         problem = json.loads(response.content)
     except ValueError:

@@ -12,6 +12,7 @@ import httpx
 from ._errors import NoAnswerError
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,20 @@ class Page(Generic[T]):
     """The size of a full page."""
     next_cursor: str | None
     """The cursor of the next page; None on the last page."""
+
+
+def each_page(read: Callable[[str | None], P], next_of: Callable[[P], str | None], cursor: str | None = None) -> Iterator[P]:
+    """The pages from a cursor on, each requested when the previous one was used."""
+    seen = {cursor}
+    while True:
+        page = read(cursor)
+        cursor = next_of(page)
+        if cursor is not None and cursor in seen:
+            raise NoAnswerError("unexpected_answer", "The list does not end: a page has the cursor of an earlier page.")
+        yield page
+        if cursor is None:
+            return
+        seen.add(cursor)
 
 
 class Pages(Generic[T]):
@@ -37,17 +52,7 @@ class Pages(Generic[T]):
 
     def pages(self) -> Iterator[Page[T]]:
         """Every page. Raises :class:`NoAnswerError` if a cursor repeats, because such a list would never end."""
-        cursor: str | None = None
-        seen: set[str] = set()
-        while True:
-            page = self._request(cursor)
-            cursor = page.next_cursor
-            if cursor in seen:
-                raise NoAnswerError("unexpected_answer", "The list does not end: a page has the cursor of an earlier page.")
-            yield page
-            if cursor is None:
-                return
-            seen.add(cursor)
+        return each_page(self._request, lambda page: page.next_cursor)
 
     def __iter__(self) -> Iterator[T]:
         for page in self.pages():
