@@ -37,7 +37,7 @@ const examples = {
 }
 
 const receiver = useReceiver()
-const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), STATEMENT_HISTORY: "7d" }))
 let key = ""
 const environment = () => ({
   PYTHONPATH: site,

@@ -9,7 +9,9 @@ interface Answers {
   readonly revisions: ReadonlyArray<Item>
 }
 
-const statement = (item: Item): Partial<Statement> => (typeof item === "number" ? (vectors.statements[item] ?? {}) : item)
+/** Whatever a service may answer: also a statement that was sealed before lines had fees. */
+const statement = (item: Item): Partial<Pick<Statement, "date" | "revision">> =>
+  typeof item === "number" ? (vectors.statements[item] ?? {}) : item
 
 /** A client of a service that answers with these statements. */
 const serviceOf = ({ list, revisions }: Answers) =>

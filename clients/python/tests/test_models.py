@@ -79,7 +79,7 @@ class Results(unittest.TestCase):
         self.assertEqual(set(found.data.previous.raw), {"amount", "fee"})
 
     def test_days_maps_and_values_of_any_kind_are_decoded(self) -> None:
-        line = {"asset": "a", "symbol": "A", "opening": "1", "inbound": "0", "outbound": "0", "other": "-0.5", "closing": "0.5"}
+        line = {"asset": "a", "symbol": "A", "opening": "1", "inbound": "0", "outbound": "0", "fees": "0", "other": "-0.5", "closing": "0.5"}
         hashes = {"previousHash": None, "hash": "00", "jws": "x"}
         at = {"date": "2025-03-24", "revision": 1, "sealedAt": "2025-03-25T06:00:00.000Z"}
         found = decode(Statement, {"vaultId": "vault_a", **at, **hashes, "assets": [{**line, "transactionCount": 0}]})

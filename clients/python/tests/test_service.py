@@ -124,6 +124,8 @@ class Service(unittest.TestCase):
             self.assertEqual((newest.vault_id, newest.revision, len(newest.hash)), (VAULT, 1, 64))
             self.assertEqual(custody.get_statement(VAULT, newest.date, revision=1), newest)
             self.assertEqual(self.code(lambda: custody.get_statement(VAULT, date(2001, 1, 1))), "not_found")
+            summary = custody.get_statement_summary(VAULT, from_=newest.date, to=newest.date, moved_only=True)
+            self.assertEqual((summary.from_, summary.last_hash, summary.assets), (newest.date, newest.hash, []))
             self.assertEqual(len(custody.list_transactions(VAULT, limit=1, occurred_before=now).page().data), 1)
             detail = custody.get_transaction(VAULT, next(iter(custody.list_transactions(VAULT, limit=1))).id)
             self.assertEqual([(one.status, one.amount) for one in detail.history], [("confirmed", detail.amount)])
