@@ -185,7 +185,10 @@ const webResponse = (
 ) => {
   const { body } = response
   if (body._tag !== "Raw" || typeof body.body !== "string") {
-    return HttpServerResponse.toWeb(HttpServerResponse.setHeaders(response, extra), { withoutBody: isHead, runtime })
+    // Otherwise Bun would state the length 0 for a stream.
+    const unknownLength = isHead && (body._tag === "Stream" || (body._tag === "Raw" && body.body instanceof ReadableStream))
+    const headers = unknownLength ? { ...extra, "transfer-encoding": "chunked" } : extra
+    return HttpServerResponse.toWeb(HttpServerResponse.setHeaders(response, headers), { withoutBody: isHead, runtime })
   }
   // Text that is sent unchanged needs no copy into bytes first.
   const headers = { ...response.headers, ...extra }

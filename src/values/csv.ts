@@ -5,7 +5,7 @@
 
 /** One cell: with an apostrophe if it is an amount or begins like a formula, quoted as RFC 4180 requires. */
 export const csvCell = (value: string, isAmount = false): string => {
-  const guarded = isAmount || /^[=+\-@＝＋－＠'\t\r\n]/.test(value) ? `'${value}` : value
+  const guarded = (isAmount && value !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 

@@ -18,6 +18,8 @@ import { type Snapshot, Snapshots } from "../../runtime/database/Snapshots.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type ExportFormat, fileOf } from "./exportFile.ts"
+import { exportName } from "./exportName.ts"
+import type { Amounts, RowNames } from "./transactionCsv.ts"
 import { JSON_OF_ROW, type TransactionFilter } from "./transactionPage.ts"
 
 /** Conditions of the filters on rows of `transactions v`, each with its AND. */
@@ -41,15 +43,21 @@ const PART = 150
 /** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
 const STALLED = 64
 
+const byId = Schema.Record({ key: Schema.String, value: Schema.String })
+const Names = Schema.Struct({ vaultIds: Schema.Array(Schema.String), labels: byId, symbols: byId })
+const none: RowNames = { vaultIds: [], labels: {}, symbols: {} }
+
 /** A part of the rows as text, with the place of its last row; everything but the count is null for an empty part. */
 const Part = Schema.Struct({
   lines: Schema.NullOr(Schema.String),
   count: Schema.Number,
   timestamp: Schema.NullOr(Schema.String),
-  id: Schema.NullOr(Schema.String)
+  id: Schema.NullOr(Schema.String),
+  names: Schema.NullOr(Schema.parseJson(Names))
 })
 const decodeParts = decodeRows(Part)
 const decodeTaken = decodeRows(Schema.Struct({ taken: Schema.Boolean }))
+const decodeLabel = decodeRows(Schema.Struct({ label: Schema.String }))
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
@@ -82,12 +90,22 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       }
     })
 
-    const prepare = Effect.fnUntraced(function* (principal: PrincipalState, vaultId: string, filter: TransactionFilter) {
+    // Each vault and asset of a part is looked up once, not once per row.
+    const namesOfPart = sql`CASE WHEN count(*) > 0 THEN json_build_object('vaultIds', json_agg(r.vault_id),
+      'labels', (SELECT json_object_agg(w.id, w.label) FROM vaults w WHERE w.id = ANY (array_agg(r.vault_id))),
+      'symbols', (SELECT json_object_agg(a.id, a.symbol) FROM assets a WHERE a.id = ANY (array_agg(r.asset_id))))::text END`
+
+    const prepare = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      vaultId: string,
+      format: ExportFormat,
+      filter: TransactionFilter
+    ) {
       const snapshot = yield* snapshots.open
-      const seen = yield* snapshot.query(
-        sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql`${vaultId}::text`)}`
+      const [seen] = yield* decodeLabel(
+        snapshot.query(sql`SELECT v.label FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql`${vaultId}::text`)}`)
       )
-      if (seen.length === 0) return yield* notFound()
+      if (seen === undefined) return yield* notFound()
       yield* takePlace(snapshot, principal)
       const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
       const [found] = yield* decodeCount(
@@ -100,19 +118,21 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
         )
       }
       let last: Pick<typeof Part.Type, "timestamp" | "id"> | undefined
-      // One text for a whole part: as rows, each would cost the driver several objects.
-      return Effect.gen(function* () {
+      const next = Effect.gen(function* () {
         const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::uuid)`)
+        // One text for a whole part: as rows, each would cost the driver several objects.
         const [part] = yield* decodeParts(
           snapshot.query(sql`
-          SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id
-          FROM (SELECT ${sql.literal(JSON_OF_ROW)} AS json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
-            ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
+          SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id,
+            ${format === "csv" ? namesOfPart : sql`NULL`} AS names
+          FROM (SELECT ${sql.literal(JSON_OF_ROW)} AS json, v.timestamp, v.id, v.vault_id, v.asset_id FROM transactions v
+            WHERE ${where} ${behind} ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
         )
         // Without the part's text, which would otherwise stay in memory while the next part is sent.
         last = part && { timestamp: part.timestamp, id: part.id }
-        return { lines: part?.lines ?? "", isLast: (part?.count ?? 0) < PART }
+        return { lines: part?.lines ?? "", names: part?.names ?? none, isLast: (part?.count ?? 0) < PART }
       })
+      return { label: seen.label, next }
     })
 
     return {
@@ -120,26 +140,29 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       start: Effect.fn("TransactionExport.start")(function* (
         principal: PrincipalState,
         vaultId: string,
-        format: ExportFormat,
+        { amounts, format }: { readonly format: ExportFormat; readonly amounts: Amounts },
         filter: TransactionFilter
       ) {
         const { method } = yield* HttpServerRequest.HttpServerRequest
         const context = yield* currentRequest
         const scope = yield* Scope.make()
         const close = () => runPromise(Scope.close(scope, Exit.void))
-        const next = yield* againOnPrimary(prepare(principal, vaultId, filter)).pipe(
+        const { label, next } = yield* againOnPrimary(prepare(principal, vaultId, format, filter)).pipe(
           Scope.extend(scope),
           Effect.catchTag("SqlError", Effect.die),
           Effect.onError(() => Scope.close(scope, Exit.void))
         )
         const contentType = format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson"
-        const headers = { "content-disposition": `attachment; filename="transactions.${format}"` }
+        const headers = { "content-disposition": exportName({ label, vaultId, format, filter }) }
         if (method === "HEAD") {
           yield* Scope.close(scope, Exit.void)
-          return HttpServerResponse.raw("", { contentType, headers })
+          return HttpServerResponse.raw(new ReadableStream(), { contentType, headers })
         }
         context.allowIdle(stalledSeconds)
-        return HttpServerResponse.raw(fileOf({ format, next: () => runPromise(next), close, stalledSeconds }), { contentType, headers })
+        return HttpServerResponse.raw(fileOf({ format, amounts, next: () => runPromise(next), close, stalledSeconds }), {
+          contentType,
+          headers
+        })
       })
     }
   })

@@ -43,6 +43,14 @@ const TransactionFilters = {
   occurredBefore: filter(TimestampParam, "Only with a timestamp at or before this")
 }
 
+/** A line of an export as NDJSON, and what CSV has besides. */
+const jsonLine = `${transactionJson(transactionExample)}\n`,
+  exampleNames = {
+    vaultIds: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"],
+    labels: { vault_dkjh7m6gvxzc2wjrphqz46b3br: "Exchange Hot Wallet" },
+    symbols: { [transactionExample.asset]: "USDT" }
+  }
+
 /** The query of a vault's transactions. */
 export const TransactionQuery = query({ ...PageParams, ...TransactionFilters })
 
@@ -134,13 +142,21 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
             title: "ExportFormat",
             description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line"
           }),
+          amounts: Schema.optionalWith(
+            Schema.Literal("spreadsheet", "plain").annotations({
+              title: "ExportAmounts",
+              description:
+                "Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or `plain`, for programs. Amounts in NDJSON are plain."
+            }),
+            { default: () => "spreadsheet" }
+          ),
           ...TransactionFilters
         })
       )
       .addSuccess(
         Schema.String.annotations({
           description: "With `format=csv`: a header line, then a line per transaction",
-          examples: [csvHeader + csvLines(`${transactionJson(transactionExample)}\n`)]
+          examples: [csvHeader + csvLines(jsonLine, exampleNames, "spreadsheet")]
         }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/csv" }))
       )
       .addError(InvalidRequest)
@@ -148,13 +164,10 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .addError(TooManyExports)
       .middleware(VaultDocumentReadable)
       .annotate(OpenApi.Summary, "Export transactions")
-      .annotate(
-        OpenApi.Transform,
-        alsoAs("application/x-ndjson", "With `format=ndjson`: a Transaction per line", `${transactionJson(transactionExample)}\n`)
-      )
+      .annotate(OpenApi.Transform, alsoAs("application/x-ndjson", "With `format=ndjson`: a Transaction per line", jsonLine))
       .annotate(
         OpenApi.Description,
-        "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete."
+        "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes cells that a spreadsheet would read as a formula, and amounts unless `amounts=plain`. The file is named after the vault and the period. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete."
       )
   )
   .add(

@@ -1,6 +1,6 @@
 /** The file of an export as a stream of bytes, in memory that does not depend on its size. C-6. */
 import { edenGC } from "bun:jsc"
-import { csvHeader, csvLines } from "./transactionCsv.ts"
+import { type Amounts, csvHeader, csvLines, type RowNames } from "./transactionCsv.ts"
 
 /** The formats of an export. */
 export type ExportFormat = "csv" | "ndjson"
@@ -8,12 +8,16 @@ export type ExportFormat = "csv" | "ndjson"
 /** Rows of an export: stored JSON texts, each with a line break; none if `lines` is empty. */
 interface Part {
   readonly lines: string
+  /** What CSV has besides. */
+  readonly names: RowNames
   readonly isLast: boolean
 }
 
 /** How a file is made. */
 interface FileSource {
   readonly format: ExportFormat
+  /** How CSV has amounts; NDJSON always has them plain. */
+  readonly amounts: Amounts
   readonly next: () => Promise<Part>
   /** Releases the source of the parts. */
   readonly close: () => Promise<void>
@@ -34,7 +38,7 @@ const BEYOND_STALLED = 10
 const COLLECT_EVERY = 2_000_000
 
 /** The file as bytes: a part each time the connection accepts more. Breaks off after `longest`. */
-export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds }: FileSource) => {
+export const fileOf = ({ amounts, close, format, longest = LONGEST, next, stalledSeconds }: FileSource) => {
   const encoder = new TextEncoder()
   const startedAt = performance.now()
   let watch: Timer | undefined
@@ -50,8 +54,8 @@ export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds 
         clearTimeout(watch)
         try {
           if (performance.now() - startedAt > longest) throw new Error("the export took too long")
-          const { isLast, lines } = await next()
-          const text = format === "ndjson" ? lines : `${first ? csvHeader : ""}${csvLines(lines)}`
+          const { isLast, lines, names } = await next()
+          const text = format === "ndjson" ? lines : `${first ? csvHeader : ""}${csvLines(lines, names, amounts)}`
           first = false
           if (text !== "") controller.enqueue(encoder.encode(text))
           if (isLast) {

@@ -133,8 +133,8 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "exportTransactions",
-        handler("exportTransactions", ({ path: { vaultId }, urlParams: { format, ...filters } }) =>
-          Effect.flatMap(Principal, (principal) => exports.start(principal, vaultId, format, filters))
+        handler("exportTransactions", ({ path: { vaultId }, urlParams: { amounts, format, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) => exports.start(principal, vaultId, { format, amounts }, filters))
         )
       )
       .handle(

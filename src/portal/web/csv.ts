@@ -11,7 +11,7 @@ const PAGE = 500,
 
 const cell = (name: string, value: unknown): string => {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
-  return csvCell(text, name === "amount" && text !== "")
+  return csvCell(text, name === "amount")
 }
 
 /** Every row of a list, up to 20,000; `complete` is false if there are more. */

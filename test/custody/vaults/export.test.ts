@@ -86,10 +86,10 @@ describe("an export", () => {
     const answer = await fetchFile("format=csv", key, "vault_a", { accept: "text/csv" })
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8"])
     const lines = (await answer.text()).split("\r\n")
-    expect(lines[0]).toBe("hash,network,status,direction,asset,amount,from,to,timestamp")
+    expect(lines[0]).toStartWith("hash,network,status,direction,asset,amount,from,to,timestamp,symbol,id,")
     expect([lines.length, lines.at(-1)]).toEqual([ROWS + 2, ""])
     const listed = await app.walk("/v1/vaults/vault_a/transactions", key, 500)
-    expect(lines.slice(1, -1).map((line) => line.split(","))).toEqual(
+    expect(lines.slice(1, -1).map((line) => line.split(",").slice(0, 9))).toEqual(
       listed.map((row) => [row.hash, row.network, row.status, row.direction, row.asset, `'${row.amount}`, row.from, row.to, row.timestamp])
     )
     expect(lines.at(-2)).toContain(",2024-01-01T00:00:00.000Z")
@@ -181,8 +181,9 @@ describe("an export", () => {
     const close = async () => {
       closed++
     }
-    const part = { lines: "{}\n".repeat(100), isLast: false }
-    const reader = fileOf({ format: "ndjson", next: async () => part, close, stalledSeconds: 60, longest: 300 }).getReader()
+    const names = { vaultIds: [], labels: {}, symbols: {} }
+    const next = async () => ({ lines: "{}\n".repeat(100), names, isLast: false })
+    const reader = fileOf({ format: "ndjson", amounts: "plain", next, close, stalledSeconds: 60, longest: 300 }).getReader()
     const begun = performance.now()
     const readOn = async (): Promise<never> => {
       for (;;) {
@@ -201,6 +202,9 @@ describe("an export", () => {
       headers: { authorization: `Bearer ${key}` }
     })
     expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8"])
+    // The length of the file is unknown, and not 0.
+    expect(head.headers.get("content-length")).toBeNull()
+    expect(head.headers.get("content-disposition")).toMatch(/^attachment; filename="vault_a-transactions-to-[\d-]+\.csv"$/)
     expect((await fetchFile("format=csv", key, "vault_absent")).status).toBe(404)
     expect((await fetchFile("format=csv", key, "vault_a", { accept: "text/html" })).status).toBe(406)
     for (const query of ["", "format=xml", "format=csv&limit=1", "format=csv&nonsense=1"]) expect((await fetchFile(query)).status).toBe(400)
