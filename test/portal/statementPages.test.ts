@@ -44,9 +44,9 @@ beforeAll(async () => {
   await seal()
 })
 
-const saved = async (press: () => Promise<void>): Promise<string> => {
+const saved = async (press: () => Promise<void>): Promise<{ readonly name: string; readonly text: string }> => {
   const [download] = await Promise.all([page.waitForEvent("download") as Promise<Download>, press()])
-  return fs.readFileSync(await download.path(), "utf8")
+  return { name: download.suggestedFilename(), text: fs.readFileSync(await download.path(), "utf8") }
 }
 
 describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => {
@@ -72,9 +72,9 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
       "2"
     ])
     await portal.expectAccessible("a statement")
-    const json = await saved(() => page.getByRole("button", { name: "JSON" }).click())
+    const { text: json } = await saved(() => page.getByRole("button", { name: "JSON" }).click())
     expect(await verifyStatement(JSON.parse(json), (await app.get("/v1/jwks.json")).json)).toMatchObject({ valid: true })
-    expect(await saved(() => page.getByRole("button", { name: "CSV" }).click())).toContain("ethereum/native,ETH,")
+    expect((await saved(() => page.getByRole("button", { name: "CSV" }).click())).text).toContain("ethereum/native,ETH,")
     await page.getByRole("link", { name: "1", exact: true }).click()
     await page.getByRole("cell", { name: "12.5", exact: true }).waitFor()
     await page.getByText("Later records changed this day.").waitFor()
@@ -90,10 +90,10 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     const sums = page.getByRole("table", { name: "Lines of the statement" }).getByRole("row", { name: /ETH/ })
     await sums.getByRole("cell", { name: "3", exact: true }).waitFor()
     await portal.expectAccessible("the sums of a month")
-    expect(await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).toMatch(
+    expect((await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).text).toMatch(
       /^asset,symbol,.*\r\nethereum\/native,ETH,'.*,'3,'0.25,'0,/
     )
-    expect(await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())).toContain(`${DAY},2,ethereum/native,ETH,`)
+    expect((await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())).text).toContain(`${DAY},2,ethereum/native,ETH,`)
   })
 
   test("checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await portal.expectAccessible("checkpoints")
     const keys = (await app.get("/v1/jwks.json")).json
     for (const place of [now, row]) {
-      const kept = JSON.parse(await saved(() => place.getByRole("button", { name: "Download" }).click()))
+      const kept = JSON.parse((await saved(() => place.getByRole("button", { name: "Download" }).click())).text)
       expect(await verifyCheckpoint(kept, kept.entityId, keys)).toBeUndefined()
     }
     await page.route("**/portal/api/v1/event-checkpoints/latest*", async (route) => {
@@ -152,14 +152,27 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await portal.expectAccessible("a balance over time")
   })
 
-  test("transactions are saved as the API exports them, with the filters", async () => {
+  test("transactions are saved as the API exports them, in the chosen form, with the filters", async () => {
     await portal.goto("/vaults/vault_s?show=transactions&direction=outbound")
-    await page.getByRole("button", { name: "Export CSV" }).waitFor()
-    const csv = await saved(() => page.getByRole("button", { name: "Export CSV" }).click())
+    const exported = async (form: string) => {
+      await page.getByRole("button", { name: "Export" }).click()
+      const dialog = page.getByRole("dialog", { name: "Export transactions" })
+      await dialog.getByLabel(form).check()
+      if (form === "NDJSON") await portal.expectAccessible("an export")
+      const file = await saved(() => dialog.getByRole("button", { name: "Download" }).click())
+      await dialog.waitFor({ state: "detached" })
+      return file
+    }
     const key = (await app.key("user_a")).secret
-    expect(csv).toBe((await app.get("/v1/vaults/vault_s/transactions/export?format=csv&direction=outbound", key)).text)
-    const ndjson = await saved(() => page.getByRole("button", { name: "Export NDJSON" }).click())
-    expect(JSON.parse(ndjson).amount).toBe("0.25")
+    for (const [form, query] of [
+      ["CSV for a spreadsheet", "format=csv"],
+      ["CSV for a program", "format=csv&amounts=plain"],
+      ["NDJSON", "format=ndjson"]
+    ] as const) {
+      const { name, text } = await exported(form)
+      expect(text).toBe((await app.get(`/v1/vaults/vault_s/transactions/export?${query}&direction=outbound`, key)).text)
+      expect(name).toMatch(/^Statements-transactions-to-\d{4}-\d{2}-\d{2}\.(csv|ndjson)$/)
+    }
   })
 
   test("the page of a key shows what it sees, and why a vault is hidden", async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
-import { transaction, transactionId } from "../support/records.ts"
+import { balance, transaction, transactionId, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
@@ -67,9 +67,64 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     expect(await steps.count()).toBe(2)
     expect(await steps.last().textContent()).toContain("Amount: 3 ETH → 2.999 ETH")
     expect(await steps.last().textContent()).toContain("Block: none → 19505152")
+    await facts.getByText("Last change").waitFor()
     await portal.expectAccessible("a transaction")
     await steps.last().getByRole("link", { name: "View event" }).click()
     await portal.heading("transaction.confirmed").waitFor()
+  })
+
+  test("transactions show fee, block and memo, and can be filtered by asset", async () => {
+    const usdc = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
+    await app.feed(
+      [
+        transaction("vault_b", 1, {
+          fee: { asset: "ethereum/native", amount: "0.000021" },
+          blockNumber: "19505152",
+          memo: "invoice \u202E07-4202"
+        }),
+        transaction("vault_b", 2, { asset: usdc })
+      ],
+      { "x-record-events": "none" }
+    )
+    await portal.goto("/vaults/vault_b?show=transactions")
+    const rows = page.locator("tbody tr")
+    await rows.nth(1).waitFor()
+    const text = async () => (await rows.allInnerTexts()).join("\n")
+    expect(await text()).toContain("Fee 0.000021 ETH")
+    expect(await text()).toContain("Block 19505152")
+    // What would show the memo in another order is an escape.
+    expect(await text()).toContain("Memo invoice \\u202E07-4202")
+    await portal.expectAccessible("transactions with fee and memo")
+    await page.getByLabel("Asset").selectOption({ label: "USDC · Ethereum · 0xa0b8…eb48" })
+    await until("only its transactions", async () => (await rows.count()) === 1)
+    expect(new URL(page.url()).searchParams.get("asset")).toBe(usdc)
+    await page.reload()
+    await rows.first().getByText("USDC").waitFor()
+    expect([await rows.count(), await page.getByLabel("Asset").inputValue()]).toEqual([1, usdc])
+    await page.getByLabel("Network").selectOption("ethereum")
+    await until("every asset of the network", async () => (await rows.count()) === 2)
+  })
+
+  test("a vault's balances of zero are last, and a name cannot change the order of what is beside it", async () => {
+    await app.feed(
+      [
+        vault("vault_y", "entity_a", { label: "Cold \u202Etlov" }),
+        user("user_a", "org_a", ["vault_a", "vault_b", "vault_c", "vault_y"], {
+          organizationRole: "owner",
+          name: "Ada Keller",
+          email: "ada@northwind.example"
+        }),
+        balance("vault_y", "ethereum/native", "0"),
+        balance("vault_y", "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "5")
+      ],
+      { "x-record-events": "none" }
+    )
+    await portal.goto("/vaults/vault_y")
+    await portal.heading("Cold \\u202Etlov").waitFor()
+    expect(await page.title()).toStartWith("Cold \\u202Etlov · ")
+    await page.locator("tbody tr").nth(1).waitFor()
+    expect(await page.locator("tbody tr th").allInnerTexts()).toEqual(["USDC", "ETH"])
+    expect(await page.evaluate<boolean>("/[\\u202A-\\u202E\\u2066-\\u2069]/.test(document.body.innerText)")).toBe(false)
   })
 
   test("everything can be reached and left by keyboard alone", async () => {

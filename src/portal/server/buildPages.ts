@@ -31,7 +31,7 @@ const { logs, outputs, success } = await Bun.build({
   // Fonts are separate files, not part of the styles: a browser loads only those that a page needs.
   external: ["*.woff2"],
   define: { "process.env.NODE_ENV": '"production"' },
-  jsx: { runtime: "automatic", development: false },
+  jsx: { runtime: "automatic", development: false, importSource: path.join(root, "src/portal/web") },
   throw: false
 })
 if (!success) throw new Error(logs.map(String).join("\n"))

@@ -21,11 +21,13 @@ export const Balances = ({ vaultId }: { readonly vaultId: string }) => {
   const [hideZero, setHideZero] = useState(false)
   const filters = useFilters(["at"])
   const at = utc(filters.values.at)
-  const list = useList(
+  const loaded = useList(
     `/v1/vaults/${vaultId}/balances`,
     { at },
     { limit: 100, ...(at === "" ? { every: 15_000 } : {}), keyOf: ({ asset }) => asset }
   )
+  const zeroLast = loaded.rows?.toSorted((a, b) => Number(isZero(a.amount)) - Number(isZero(b.amount)))
+  const list = { ...loaded, rows: zeroLast }
   const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
   return (
     <>

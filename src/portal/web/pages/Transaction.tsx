@@ -28,7 +28,7 @@ export const TransactionPage = () => {
       </Page>
     )
   }
-  const { amount, asset, direction, fee, from, hash, history, historyTruncated, network, to } = transaction
+  const { amount, asset, blockHash, direction, fee, from, hash, history, historyTruncated, network, to } = transaction
   const given = (name: string, value: string | null): ReadonlyArray<readonly [string, ReactNode]> => (value === null ? [] : [[name, value]])
   return (
     <Page title="Transaction" back={back} lead={<Id text={transaction.id} what="Transaction id" whole />}>
@@ -43,15 +43,17 @@ export const TransactionPage = () => {
           ["Network", networkName(network)],
           ["Time", <Time key="time" at={transaction.timestamp} />],
           ...given("Block", transaction.blockNumber),
-          ...given("Block hash", transaction.blockHash),
+          ...(blockHash === null ? [] : [["Block hash", <Id key="block" text={blockHash} what="Block hash" whole />] as const]),
           ...given("Memo", transaction.memo),
-          ...given("Platform's id", transaction.externalId)
+          ...given("Platform's id", transaction.externalId),
+          ["Last change", <Time key="change" at={transaction.updatedAt} />]
         ]}
       />
       <Section title="History" lead={historyTruncated ? "Its newest 1,000 states." : "Every state that it has had, oldest first."}>
         <ol className="timeline" aria-label="History">
           {history.map((state, index) => (
-            <Step key={state.recordedAt} number={index + 1} state={state} before={history[index - 1]} symbolOf={symbolOf} />
+            // biome-ignore lint/suspicious/noArrayIndexKey: states are only added at the end, and several can have one time
+            <Step key={index} number={index + 1} state={state} before={history[index - 1]} symbolOf={symbolOf} />
           ))}
         </ol>
       </Section>
@@ -100,7 +102,7 @@ const Step = ({
           ? []
           : [
               <p className="under" key={label}>
-                {label}: {old ?? "none"} → {now ?? "none"}
+                {label}: <bdi>{old ?? "none"}</bdi> → <bdi>{now ?? "none"}</bdi>
               </p>
             ]
       })}

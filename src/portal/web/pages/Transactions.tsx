@@ -2,9 +2,9 @@
 import { ArrowDownLeft, ArrowUpRight, History } from "lucide-react"
 import { Link } from "react-router"
 import type { Transaction } from "../../../client/index.ts"
-import { networkName } from "../chains.ts"
+import { assetParts, networkName, short } from "../chains.ts"
 import { useSymbols } from "../data.ts"
-import { useList } from "../list.ts"
+import { useFew, useList } from "../list.ts"
 import { Amount, grouped, placesOf, sum, useAllDigits } from "../parts/Amount.tsx"
 import { Network, OnChain } from "../parts/Chain.tsx"
 import { ExportFile } from "../parts/Export.tsx"
@@ -16,19 +16,21 @@ import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 const statuses = ["pending", "confirmed", "failed", "replaced", "dropped"]
-const names = ["direction", "status", "network", "hash", "after", "before"] as const
+const names = ["direction", "status", "network", "asset", "hash", "after", "before"] as const
 
 export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; readonly networks: ReadonlyArray<string> }) => {
   const [everyDigit, setEveryDigit] = useAllDigits()
   const filters = useFilters(names)
-  const { after, before, direction, hash, network, status } = filters.values
+  const { after, asset, before, direction, hash, network, status } = filters.values
   const list = useList(
     `/v1/vaults/${vaultId}/transactions`,
-    { direction, status, network, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
+    { direction, status, network, asset, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
     { every: 10_000 }
   )
   const file = list.source.replace("/transactions?", "/transactions/export?")
-  const symbolOf = useSymbols(list.rows?.map(({ asset }) => asset) ?? [])
+  const moved = list.rows?.flatMap(({ asset, fee }) => [asset, ...(fee === null ? [] : [fee.asset])]) ?? []
+  const assets = useAssets(vaultId, moved, network, asset)
+  const symbolOf = useSymbols([...moved, ...assets])
   const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
   return (
     <>
@@ -46,11 +48,19 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
             </option>
           ))}
         </Select>
-        <Select label="Network" value={network} onValue={(value) => filters.set({ network: value })}>
+        <Select label="Network" value={network} onValue={(value) => filters.set({ network: value, asset: "" })}>
           <option value="">Any</option>
           {networks.map((one) => (
             <option key={one} value={one}>
               {networkName(one)}
+            </option>
+          ))}
+        </Select>
+        <Select label="Asset" value={asset} onValue={(value) => filters.set({ asset: value })}>
+          <option value="">Any</option>
+          {assets.map((one) => (
+            <option key={one} value={one}>
+              {assetName(one, symbolOf(one))}
             </option>
           ))}
         </Select>
@@ -61,8 +71,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
       <div className="toolbar">
         <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
         <span className="spring" />
-        <ExportFile label="Export CSV" format="csv" name="transactions" source={file} />
-        <ExportFile label="Export NDJSON" format="ndjson" name="transactions" source={file} />
+        <ExportFile source={file} />
       </div>
       <Table
         list={list}
@@ -73,18 +82,32 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
             label: "Amount",
             align: "right",
             heads: true,
-            cell: ({ amount, asset, direction }) => (
-              <Amount amount={amount} symbol={symbolOf(asset)} places={places} sign={direction === "inbound" ? "+" : "−"} />
+            cell: ({ amount, asset, direction, fee }) => (
+              <>
+                <Amount amount={amount} symbol={symbolOf(asset)} places={places} sign={direction === "inbound" ? "+" : "−"} />
+                {fee === null ? null : (
+                  <span className="under block">
+                    Fee <Amount amount={fee.amount} symbol={symbolOf(fee.asset)} />
+                  </span>
+                )}
+              </>
             )
           },
           {
             label: "Counterparty",
-            cell: ({ direction, from, network, to }) => (
-              <span className="party">
-                {direction === "inbound" ? <ArrowDownLeft aria-hidden size={14} /> : <ArrowUpRight aria-hidden size={14} />}
-                {direction === "inbound" ? "From" : "To"}{" "}
-                <OnChain is="address" network={network} text={direction === "inbound" ? from : to} />
-              </span>
+            cell: ({ direction, from, memo, network, to }) => (
+              <>
+                <span className="party">
+                  {direction === "inbound" ? <ArrowDownLeft aria-hidden size={14} /> : <ArrowUpRight aria-hidden size={14} />}
+                  {direction === "inbound" ? "From" : "To"}{" "}
+                  <OnChain is="address" network={network} text={direction === "inbound" ? from : to} />
+                </span>
+                {memo === null ? null : (
+                  <span className="under block memo" title={memo}>
+                    Memo <bdi>{memo}</bdi>
+                  </span>
+                )}
+              </>
             )
           },
           {
@@ -96,10 +119,13 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
           { label: "Status", cell: ({ status }) => <State value={status} /> },
           {
             label: "Time",
-            cell: ({ id, timestamp }) => (
-              <Link className="plainly" to={`/vaults/${vaultId}/transactions/${id}`} title="Details and history of this transaction">
-                <Time at={timestamp} />
-              </Link>
+            cell: ({ blockNumber, id, timestamp }) => (
+              <>
+                <Link className="plainly" to={`/vaults/${vaultId}/transactions/${id}`} title="Details and history of this transaction">
+                  <Time at={timestamp} />
+                </Link>
+                {blockNumber === null ? null : <span className="under block">Block {blockNumber}</span>}
+              </>
             )
           }
         ]}
@@ -107,6 +133,19 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
       />
     </>
   )
+}
+
+/** The assets to choose from, on the chosen network: those that the vault holds, and those of the rows and of the filter itself. */
+const useAssets = (vaultId: string, moved: ReadonlyArray<string>, network: string, chosen: string): ReadonlyArray<string> => {
+  const { data: held = [] } = useFew(`/v1/vaults/${vaultId}/balances`, 500)
+  const all = new Set([...held.map(({ asset }) => asset), ...moved, ...(chosen === "" ? [] : [chosen])])
+  return [...all].filter((asset) => network === "" || assetParts(asset).network === network).sort()
+}
+
+/** An asset's symbol, network and contract, since any token can have the symbol of another one. */
+const assetName = (asset: string, symbol: string): string => {
+  const { address, network } = assetParts(asset)
+  return [symbol, networkName(network), ...(address === undefined ? [] : [short(address, 6, 4)])].join(" · ")
 }
 
 /** Exact sums of all confirmed transactions by asset, shown only if the whole list is loaded. */

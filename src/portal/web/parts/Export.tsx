@@ -1,10 +1,12 @@
-/** Download buttons: for a list, an export of the API, a text. */
+/** Downloads: of a list, of an export of the API, of a text. */
 import { Download } from "lucide-react"
 import { useState } from "react"
 import { ApiProblem, addressOf, getHead, messageOf } from "../api.ts"
 import { toCsv } from "../csv.ts"
 import type { ListSource } from "../routeTypes.ts"
 import { Button } from "./Button.tsx"
+import { Dialog } from "./Dialog.tsx"
+import { Choices } from "./Field.tsx"
 import { notify } from "./Notices.tsx"
 
 const load = (name: string, href: string) => {
@@ -23,7 +25,15 @@ const saveText = (name: string, type: string, text: string) => {
 const dated = (name: string) => `${name}-${new Date().toISOString().slice(0, 10)}`
 
 /** A button that downloads something, is busy meanwhile, and reports the result. */
-const Save = ({ label, save }: { readonly label: string; readonly save: () => Promise<string> }) => {
+const Save = ({
+  kind = "quiet",
+  label,
+  save
+}: {
+  readonly label: string
+  readonly kind?: "quiet" | "main"
+  readonly save: () => Promise<string>
+}) => {
   const [busy, setBusy] = useState(false)
   const press = async () => {
     setBusy(true)
@@ -37,7 +47,7 @@ const Save = ({ label, save }: { readonly label: string; readonly save: () => Pr
     }
   }
   return (
-    <Button kind="quiet" busy={busy} onClick={() => void press()}>
+    <Button kind={kind} busy={busy} onClick={() => void press()}>
       <Download aria-hidden size={15} /> {label}
     </Button>
   )
@@ -81,32 +91,54 @@ const refusals: Readonly<Record<number, string>> = {
   429: "Too many exports are running. Try again when one has finished."
 }
 
-/** Lets the browser download an export of the API: `source` is its path and query without the format. */
-export const ExportFile = ({
-  format,
-  label,
-  name,
-  source
-}: {
-  readonly label: string
-  readonly name: string
-  readonly format: "csv" | "ndjson"
-  readonly source: string
-}) => (
-  <Save
-    label={label}
-    save={async () => {
-      const path = `${source}format=${format}`
-      try {
-        // A response without a body has only its status.
-        await getHead(path)
-      } catch (error) {
-        const said = error instanceof ApiProblem ? refusals[error.status] : undefined
-        if (said === undefined) throw error
-        return said
-      }
-      load(`${dated(name)}.${format}`, addressOf(path))
-      return "Download started"
-    }}
-  />
-)
+/** The forms of an export, with their parameters. */
+const forms = [
+  ["format=csv", "CSV for a spreadsheet", "An apostrophe precedes each amount, so that spreadsheets keep every digit."],
+  ["format=csv&amounts=plain", "CSV for a program", "Amounts are digits only. Spreadsheets round long ones."],
+  ["format=ndjson", "NDJSON", "One JSON object per line."]
+] as const
+
+/** Lets the browser download an export of the API, in a form that the user chooses: `source` is its path and query without that. */
+export const ExportFile = ({ source }: { readonly source: string }) => {
+  const [open, setOpen] = useState(false)
+  const [form, setForm] = useState<string>(forms[0][0])
+  const download = async () => {
+    const path = `${source}${form}`
+    try {
+      // A response without a body has only its status.
+      await getHead(path)
+    } catch (error) {
+      const said = error instanceof ApiProblem ? refusals[error.status] : undefined
+      if (said === undefined) throw error
+      return said
+    }
+    // The response names the file.
+    load("", addressOf(path))
+    setOpen(false)
+    return "Download started"
+  }
+  return (
+    <>
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        <Download aria-hidden size={15} /> Export
+      </Button>
+      <Dialog
+        title="Export transactions"
+        lead="All transactions that match the filters, newest first."
+        open={open}
+        onClose={() => setOpen(false)}
+      >
+        <Choices
+          type="radio"
+          legend="Form of the file"
+          choices={forms.map(([value, label, hint]) => ({ value, label, hint }))}
+          chosen={[form]}
+          onChosen={([chosen = form]) => setForm(chosen)}
+        />
+        <div className="actions end">
+          <Save kind="main" label="Download" save={download} />
+        </div>
+      </Dialog>
+    </>
+  )
+}
