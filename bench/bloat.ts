@@ -73,7 +73,15 @@ const record = async (client: pg.Client, after: number) => {
   )
 }
 
-const answer = { result: "2xx", httpStatus: 200, latencyMs: 12, bodySnippet: "", retryAfterSeconds: undefined, stale: false } as const
+const answer = {
+  result: "2xx",
+  httpStatus: 200,
+  latencyMs: 12,
+  bodySnippet: "",
+  detail: null,
+  retryAfterSeconds: undefined,
+  stale: false
+} as const
 
 /** Claims waiting events and records a successful attempt of each delivery. Returns how long each claim and its attempts took, in ms. */
 const drain = (webhookId: string) =>

@@ -23,7 +23,7 @@ const statements = {
   "/deliveries": `SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
       d.failure_reason AS "failureReason", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt",
       (SELECT json_agg(json_build_object('at', t.at, 'result', t.result, 'httpStatus', t.http_status, 'latencyMs', t.latency_ms,
-        'bodySnippet', t.body_snippet) ORDER BY t.number) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts
+        'bodySnippet', t.body_snippet, 'detail', t.detail) ORDER BY t.number) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts
     FROM deliveries d WHERE d.webhook_id = $1 ORDER BY d.created_at DESC, d.id DESC LIMIT 20`,
   "/webhook": `SELECT w.*, (SELECT count(*) FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')) AS pending,
       (SELECT json_build_object('delivered', sum(c.delivered), 'failed', sum(c.failed), 'lastSuccessAt', max(c.last_success_at)) FROM webhook_counters c

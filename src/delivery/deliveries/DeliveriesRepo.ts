@@ -64,8 +64,8 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         direct.query(sql`
       SELECT d.*, (
         SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
-          'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet)
-          ORDER BY t.number), '[]')
+          'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet,
+          'detail', t.detail) ORDER BY t.number), '[]')
         FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.delivery_id >= ${from}
           AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
       FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`)

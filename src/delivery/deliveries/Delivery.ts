@@ -45,7 +45,11 @@ export const Attempt = Schema.Struct({
     description: "Milliseconds until the response headers arrived or the attempt failed",
     examples: [87]
   }),
-  bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" })
+  bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" }),
+  detail: Schema.NullOr(Schema.String).annotations({
+    description: "Why the response could not be read as HTTP, in the parser's words; null for every other outcome",
+    examples: ["Invalid character in Content-Length"]
+  })
 }).annotations({ identifier: "Attempt" })
 export type Attempt = typeof Attempt.Type
 

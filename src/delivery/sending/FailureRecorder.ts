@@ -93,7 +93,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         decodeFacts(sql`
           WITH attempt AS (
             UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
-              body_snippet = ${answer.bodySnippet}
+              body_snippet = ${answer.bodySnippet}, detail = ${answer.detail}
             WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING 1
           )
           SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, w.status,

@@ -76,7 +76,7 @@ test("a record becomes a signed request and a DELIVERED delivery, whatever proxy
     deliveryCounts: { DELIVERED: 1, PENDING: 0 }
   })
   expect(delivered.attempts).toEqual([
-    { at: expect.any(String), result: "2xx", httpStatus: 200, latencyMs: expect.any(Number), bodySnippet: "ok" }
+    { at: expect.any(String), result: "2xx", httpStatus: 200, latencyMs: expect.any(Number), bodySnippet: "ok", detail: null }
   ])
   expect(request.headers).toMatchObject({
     "webhook-id": event.id,

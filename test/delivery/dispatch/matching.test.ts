@@ -173,7 +173,7 @@ describe("Delivery", () => {
       webhookId: expect.stringMatching(/^whs_/),
       kind: "balance.updated",
       status: "DELIVERED",
-      attempts: [{ at: time, result: "2xx", httpStatus: 200, latencyMs: expect.any(Number), bodySnippet: "ok" }],
+      attempts: [{ at: time, result: "2xx", httpStatus: 200, latencyMs: expect.any(Number), bodySnippet: "ok", detail: null }],
       nextAttemptAt: null,
       failureReason: null,
       heldBecause: null,

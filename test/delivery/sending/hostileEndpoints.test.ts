@@ -31,6 +31,8 @@ interface Expected {
   readonly result: string
   readonly status?: number
   readonly snippet?: unknown
+  /** By default null. */
+  readonly detail?: unknown
   /** Bounds of the attempt's latency in ms. */
   readonly latency?: readonly [number, number]
   /** Bounds of the wait until the next attempt, in minutes; by default an hour ±20 %. */
@@ -142,30 +144,62 @@ const scenarios: { readonly [name: string]: readonly [Behaviour, Expected] } = {
     { result: "2xx", status: 200, snippet: "four" }
   ],
   // F17
-  garbage: [says("\u0000\u0001\u0002 no HTTP at all\r\n\r\n"), { result: "network_error" }],
+  garbage: [
+    says("\u0000\u0001\u0002 no HTTP at all\r\n\r\n"),
+    { result: "network_error", snippet: null, detail: "Expected HTTP/, RTSP/ or ICE/" }
+  ],
   "a header without end": [
     ({ forever, write }) => {
       write("HTTP/1.1 200 OK\r\nX-Large: ")
       forever("f".repeat(65_536))
     },
-    { result: "network_error", latency: [0, 9_000] }
+    { result: "network_error", detail: "Header overflow", latency: [0, 9_000] }
   ],
   "20,000 headers": [
     says(`HTTP/1.1 200 OK\r\n${Array.from({ length: 20_000 }, (_, number) => `X-${number}: a\r\n`).join("")}\r\n`),
-    { result: "network_error", latency: [0, 9_000] }
+    { result: "network_error", detail: "Header overflow", latency: [0, 9_000] }
+  ],
+  "headers of 20 KiB": [
+    says(answer("200 OK", [`Content-Security-Policy: ${"f".repeat(20_480)}`], "ok")),
+    { result: "2xx", status: 200, snippet: "ok" }
+  ],
+  "lines that end with LF": [
+    says(answer("200 OK", ["X-A: a"], "ok").replaceAll("\r\n", "\n")),
+    { result: "2xx", status: 200, snippet: "ok" }
+  ],
+  "a folded header": [says(answer("200 OK", ["X-A: a", "\tb", " c"], "ok")), { result: "2xx", status: 200, snippet: "ok" }],
+  "one length twice": [says(answer("200 OK", ["content-length: 2"], "ok")), { result: "2xx", status: 200, snippet: "ok" }],
+  "one length twice, in a list": [
+    says("HTTP/1.1 500 Oh\r\nContent-Length: 2 , 2\r\n\r\noh"),
+    { result: "5xx", status: 500, snippet: "oh" }
+  ],
+  "a length that is no number": [
+    says("HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok"),
+    { result: "network_error", snippet: null, detail: "Invalid character in Content-Length" }
   ],
   "a body that is shorter than it says": [
     says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour"),
     { result: "2xx", status: 200, snippet: "four" }
   ],
   "a body that is longer than it says": [says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nfour"), { result: "2xx", status: 200 }],
-  "two lengths": [says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\nfour"), { result: "network_error" }],
+  "two lengths": [
+    says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\nfour"),
+    { result: "network_error", detail: "Duplicate Content-Length" }
+  ],
   "101": [
     ({ write }) => write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: foo\r\nConnection: Upgrade\r\n\r\n"),
-    { result: expect.stringMatching(/^(connection_reset|network_error)$/), status: expect.any(Number), latency: [0, 9_000] }
+    {
+      result: expect.stringMatching(/^(connection_reset|network_error)$/),
+      status: expect.any(Number),
+      detail: expect.anything(),
+      latency: [0, 9_000]
+    }
   ],
   "status 999": [says(answer("999 Odd")), { result: "network_error", status: 999 }],
-  "a flood of 103": [({ forever }) => forever("HTTP/1.1 103 Early Hints\r\n\r\n"), { result: "network_error", latency: [0, 9_000] }],
+  "a flood of 103": [
+    ({ forever }) => forever("HTTP/1.1 103 Early Hints\r\n\r\n"),
+    { result: "network_error", detail: "Too many informational responses", latency: [0, 9_000] }
+  ],
   "100 and 103 before the answer": [
     says(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${answer("200 OK", [], "fine")}`),
     { result: "2xx", status: 200, snippet: "fine" }
@@ -306,6 +340,7 @@ const attemptAt = async (name: string, expected: Expected) => {
   expect(delivery.attempts).toHaveLength(1)
   expect(attempt).toMatchObject({ result: expected.result, httpStatus: expected.status ?? 0 })
   if (expected.snippet !== undefined) expect(attempt.bodySnippet).toEqual(expected.snippet)
+  expect(attempt.detail).toEqual(expected.detail ?? null)
   const [least, most] = expected.latency ?? [0, 14_500]
   expect(attempt.latencyMs).toBeGreaterThanOrEqual(least)
   expect(attempt.latencyMs).toBeLessThanOrEqual(most)

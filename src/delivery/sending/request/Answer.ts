@@ -9,6 +9,8 @@ export interface Answer {
   /** Milliseconds until the response headers arrived, or until the failure. */
   readonly latencyMs: number
   readonly bodySnippet: string | null
+  /** Why a response is not accepted as HTTP; null for every other outcome. */
+  readonly detail: string | null
   /** `Retry-After` in seconds; undefined without one. */
   readonly retryAfterSeconds: number | undefined
   /**
@@ -37,6 +39,26 @@ export const resultOfError = (error: Error & { readonly code?: string }): Result
   if (["ECONNRESET", "EPIPE", "ECONNABORTED", "ConnectionClosed"].includes(code)) return "connection_reset"
   if (/certificate|handshake|self.signed|altname|TLS|SSL/i.test(error.message)) return "tls_error"
   return /socket hang up|closed/i.test(error.message) ? "connection_reset" : "network_error"
+}
+
+/** The parser's reason for not accepting a response, in its own words; null for every other error. Decision D-30. */
+export const detailOfError = ({ code, reason }: Error & { readonly code?: string; readonly reason?: string }): string | null =>
+  code?.startsWith("HPE_") === true ? (reason ?? code) : null
+
+/**
+ * Merges repetitions of one `Content-Length` in the head of a response, in place and without changing its length: RFC 9112,
+ * 6.3 accepts them, and the parser does not. Differing lengths stay for the parser to reject.
+ */
+export const mergeLengths = (bytes: Buffer): void => {
+  const text = bytes.toString("latin1")
+  const head = text.slice(0, text.search(/\n\r?\n/) + 1)
+  let first: string | undefined
+  const merged = head.replace(/^content-length:[ \t]*(\d+)(?:[ \t]*,[ \t]*\1)*[ \t]*$/gim, (line, length: string) => {
+    const name = first === undefined ? "content-length" : "length-as-said"
+    first ??= length
+    return first === length ? `${name}:${length}`.padEnd(line.length) : line
+  })
+  if (merged !== head) bytes.write(merged, "latin1")
 }
 
 /** The result of a status code; undefined codes do not count as a response. */

@@ -121,6 +121,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
                   httpStatus: 0,
                   latencyMs,
                   bodySnippet: null,
+                  detail: null,
                   retryAfterSeconds: undefined,
                   stale: false,
                   resolverAway

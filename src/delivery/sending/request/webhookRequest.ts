@@ -3,7 +3,8 @@
  * pinned lookup, follows redirects, obeys proxy variables, and has a limit of 256 concurrent requests.
  *
  * The status line and headers decide, within 10 s of the start of the attempt, including DNS. A 2xx is a success whatever its body does; a part of the
- * body is read within one more second, without decompression. Nothing is written before the connection is open, its
+ * body is read within one more second, without decompression. A response is read as leniently as RFC 9112 lets a recipient:
+ * with bare LF as line ends, with folded headers, with a repeated `Content-Length`. Nothing is written before the connection is open, its
  * certificate and peer are verified, and the request is confirmed.
  *
  * The connection may be kept from an earlier request. If it closes or sends anything before the request is written, a new
@@ -19,7 +20,7 @@ import { Data, Effect, Exit, type Fiber, FiberId, Runtime } from "effect"
 import { failpoint } from "../../../runtime/failpoint.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import type { Result } from "../../deliveries/Delivery.ts"
-import { type Answer, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
+import { type Answer, detailOfError, mergeLengths, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
 import type { ConnectionPool, PooledOptions, Route } from "./ConnectionPool.ts"
 
 /** The request was withdrawn when the connection was open; nothing was sent. */
@@ -47,7 +48,7 @@ const DEADLINE_MS = 10_000,
   CONNECT_MS = 5_000,
   BODY_MS = 1_000
 const BODY_BYTES = 16 * 1_024,
-  HEADER_BYTES = 16 * 1_024
+  HEADER_BYTES = 64 * 1_024
 /** Most informational responses: an endless flood of them only costs CPU. */
 const MAX_INFORMATIONAL = 10
 /** With this status a server closes a connection on which it waited too long for a request. */
@@ -77,7 +78,8 @@ const optionsOf = ({ body, headers, pool, route, trust, url }: Post, dialing: Ab
   ...(Format.address(route.host) === undefined ? { servername: route.host } : {}),
   rejectUnauthorized: true,
   secureContext: trust,
-  maxHeaderSize: HEADER_BYTES
+  maxHeaderSize: HEADER_BYTES,
+  insecureHTTPParser: true
 })
 
 /** Sends the request. Every outcome is an answer except {@link Withdrawn}. Interruption destroys the connection. */
@@ -115,8 +117,8 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         destroy()
         resume(outcome)
       }
-      const failed = (result: Result, { httpStatus = 0, stale = false } = {}) =>
-        end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined, stale }))
+      const failed = (result: Result, { detail = null, httpStatus = 0, stale = false }: Partial<Answer> = {}) =>
+        end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, detail, retryAfterSeconds: undefined, stale }))
 
       /** Reads the beginning of the body, and returns the connection to the pool if that was all. */
       const read = (response: IncomingMessage, kept: boolean) => {
@@ -135,6 +137,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
             httpStatus,
             latencyMs,
             bodySnippet: snippet(Buffer.concat(chunks)),
+            detail: null,
             retryAfterSeconds: retryAfter(response.headers["retry-after"], Date.now()),
             stale: kept && httpStatus === REQUEST_TIMEOUT
           }
@@ -173,8 +176,8 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           mine.destroy()
           return true
         }
-        const died = (result: Result) => {
-          if (current() && !replace()) failed(result, { stale: mine.reusedSocket && !heard })
+        const died = (result: Result, detail: string | null = null) => {
+          if (current() && !replace()) failed(result, { detail, stale: mine.reusedSocket && !heard })
         }
         // Until there is a socket, the proxy has not responded.
         const connecting = after(CONNECT_MS, () => current() && failed(pool.proxy === undefined || reached ? "timeout" : "proxy_error"))
@@ -183,8 +186,9 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           clearTimeout(connecting)
           // Behind a proxy the peer is the proxy, which was given the address.
           if (pool.proxy === undefined && !samePeer(socket.remoteAddress, route.address)) return failed("blocked_address")
-          socket.prependOnceListener("data", () => {
+          socket.prependOnceListener("data", (bytes: Buffer) => {
             heard = true
+            mergeLengths(bytes)
           })
           asking = Runtime.runFork(runtime)(wanted)
           asking.addObserver((exit) => {
@@ -203,15 +207,15 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           else socket.once("secureConnect", () => ready(socket))
         })
         mine.on("information", () => {
-          if (current() && ++informational > MAX_INFORMATIONAL) failed("network_error")
+          if (current() && ++informational > MAX_INFORMATIONAL) failed("network_error", { detail: "Too many informational responses" })
         })
-        mine.on("upgrade", () => current() && failed("network_error", { httpStatus: 101 }))
-        mine.on("error", (error) => died(resultOfError(error)))
+        mine.on("upgrade", () => current() && failed("network_error", { httpStatus: 101, detail: "Unexpected upgrade" }))
+        mine.on("error", (error) => died(resultOfError(error), detailOfError(error)))
         mine.on("close", () => died("connection_reset"))
         mine.on("response", (response) => {
           if (!current() || replace()) return
           // The endpoint responded before the request was sent.
-          if (!sent) return failed("network_error")
+          if (!sent) return failed("network_error", { detail: "Response before the request" })
           read(response, mine.reusedSocket)
         })
       }

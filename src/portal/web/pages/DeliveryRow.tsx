@@ -85,6 +85,7 @@ const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
               <Result result={attempt.result} httpStatus={attempt.httpStatus} /> <span className="digits">{took(attempt.latencyMs)}</span>{" "}
               <Time at={attempt.at} />
             </p>
+            {attempt.detail === null ? null : <p className="under">The response could not be read: {attempt.detail}.</p>}
             {attempt.bodySnippet === null || attempt.bodySnippet === "" ? null : <pre className="snippet">{attempt.bodySnippet}</pre>}
           </div>
         </li>

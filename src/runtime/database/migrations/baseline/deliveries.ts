@@ -58,6 +58,8 @@ CREATE TABLE delivery_attempts (
   http_status integer NOT NULL DEFAULT 0,
   latency_ms integer NOT NULL DEFAULT 0,
   body_snippet text,
+  -- Why a response could not be read as HTTP.
+  detail text,
   -- Whether it used up an attempt of the schedule; one on a kept connection that had been closed does not.
   uses_schedule boolean NOT NULL DEFAULT true,
   organization_id text COLLATE "C" NOT NULL,
