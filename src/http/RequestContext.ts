@@ -6,6 +6,7 @@ import { Context, Effect, type Fiber } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
 import { newReading, type Reading } from "../runtime/database/replica/Reading.ts"
 import * as Id from "../values/Id.ts"
+import type { Peer } from "./vanishedPeers.ts"
 
 /** One request in flight. Mutable on purpose: it lives as long as its request. */
 export interface RequestState {
@@ -28,6 +29,8 @@ export interface RequestState {
   readonly reading: Reading
   /** Called when the whole body has been read: from then on the response's time counts, not the client's. */
   bodyRead: () => void
+  /** The other end of the connection; undefined without a socket. */
+  peer: Peer | undefined
   /** Sets the idle timeout of the connection in seconds, for responses that take long. */
   allowIdle: (seconds: number) => void
 }
@@ -56,5 +59,6 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   keyId: undefined,
   reading: newReading(),
   bodyRead: () => {},
-  allowIdle: () => {}
+  allowIdle: () => {},
+  peer: undefined
 })

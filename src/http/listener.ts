@@ -92,7 +92,8 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
 
     const handle: Handler = (request, server) =>
       new Promise((resolve) => {
-        const peer = server.requestIP(request)?.address,
+        const socket = server.requestIP(request) ?? undefined,
+          peer = socket?.address,
           forwardedFor = request.headers.get("x-forwarded-for")
         if (!warned && unnamedProxy(peer, forwardedFor, listener.trustedProxies)) warnOfProxy(peer)
         const state = requestContext.make(request.headers.get("x-request-id"), clientAddress(peer, forwardedFor, listener.trustedProxies))
@@ -100,6 +101,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           server.timeout(request, listener.bodySeconds)
           state.bodyRead = () => server.timeout(request, IDLE_SECONDS)
         }
+        state.peer = socket
         state.allowIdle = (seconds) => server.timeout(request, seconds)
         // The fiber starts with its services in its context instead of being provided with them, which costs a third as
         // much.

@@ -114,7 +114,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
         OpenApi.Description,
         "The event feed as server-sent events. `id` is the cursor after the event, `event` is `webhook-event`, `data` is the webhook event. An " +
           "idle stream sends a comment with its cursor every 15 seconds. A key can have 5 open streams. A reader that does not keep " +
-          "up is disconnected and can resume from its last `id`."
+          "up is disconnected and can resume from its last `id`. A stream ends after an hour at the latest; readers reconnect."
       )
   )
   .annotate(OpenApi.Title, "Event feed")

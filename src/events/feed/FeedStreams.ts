@@ -1,114 +1,43 @@
 /**
  * The feed as server-sent events. A stream first reads recorded events in pages, no faster than its reader receives them,
- * and then waits for new ones (FeedFollower.ts). It ends when its key is rejected, when its reader does not keep up, and
- * when the process stops: always with a comment that has the cursor to resume from. C-1.
+ * and then waits for new ones (FeedFollower.ts). It ends when its key is rejected, after an hour, and when the process stops:
+ * always with a comment that has the cursor to resume from. It is disconnected when its reader does not keep up or has
+ * vanished. C-1.
  */
 import { edenGC } from "bun:jsc"
-import { Effect, Metric, Option } from "effect"
+import { Effect, Metric, Option, Schedule } from "effect"
 import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
 import { type ProblemOf, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
+import { vanishedPeers } from "../../http/vanishedPeers.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
-import { type FeedFilter, FeedRepo, placeOf } from "./FeedRepo.ts"
-import type { FeedRow } from "./FeedRow.ts"
+import { type FeedFilter, FeedRepo } from "./FeedRepo.ts"
 import { OpenReaders } from "./OpenReaders.ts"
+import { LOOK_AFTER, Stream } from "./Stream.ts"
 
 /** Events per page while a stream reads recorded events. */
 const PAGE = 100
-/** An idle stream sends its cursor at least this often, in ms. */
-const KEEP_ALIVE = 15_000
-/** A reader is disconnected if it receives nothing for this long, in ms, while bytes wait, or if this many bytes wait. */
-const STALLED = 30_000,
-  MOST_WAITING = 1_048_576
 /** Idle timeout of a stream's connection in seconds: longer than it takes this service to end a stalled stream. */
 const IDLE = 60
-/** How often streams are checked, in ms. */
-const LOOK_AFTER = 2_500
+/** How often readers are looked for that have vanished, in ms. */
+const LOOK_FOR_READERS = 10_000
 /**
  * Opened streams after which the garbage of opening them is collected. The runtime alone would wait until memory has
  * doubled, and would not release all of it: a thousand streams would keep twice as much as they need.
  */
 const COLLECT_AFTER = 50
-/** Longest lifetime of a portal session's stream, in ms: access is evaluated again when it reconnects. */
-const SESSION = 4_000
+/**
+ * Longest lifetime of a stream, in ms, and of a portal session's, whose access is evaluated again when it reconnects. An
+ * hour bounds what a reader costs that vanished behind a proxy, or where the system does not tell.
+ */
+const LONGEST = 3_600_000,
+  SESSION = 4_000
 
 const open = Metric.gauge("custody_feed_streams", { description: "Open streams of the event feed" })
-
-const encoder = new TextEncoder()
-
-/** One open stream. */
-class Stream {
-  principal: PrincipalState
-  readonly filter: FeedFilter
-  readonly #cursor: (place: Place) => string
-  readonly #leave: () => void
-  place: Place
-  readonly startedAt = performance.now()
-  controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  waiting: Waiting | undefined
-  ended = false
-  #taken = { bytes: 0, at: performance.now() }
-  #written = 0
-  #saidAt = performance.now()
-  /** Called when the reader has received everything. */
-  onTaken: () => void = () => {}
-
-  constructor(principal: PrincipalState, filter: FeedFilter, place: Place, cursor: (place: Place) => string, leave: () => void) {
-    this.#leave = leave
-    this.principal = principal
-    this.filter = filter
-    this.place = place
-    this.#cursor = cursor
-  }
-
-  /** Bytes that the reader has not received yet. */
-  get backlog(): number {
-    return Math.max(0, -(this.controller?.desiredSize ?? 0))
-  }
-
-  write(text: string): void {
-    if (this.ended || this.controller === undefined) return
-    const bytes = encoder.encode(text)
-    this.#written += bytes.byteLength
-    this.#saidAt = performance.now()
-    try {
-      this.controller.enqueue(bytes)
-    } catch {
-      this.ended = true
-    }
-  }
-
-  events(rows: ReadonlyArray<FeedRow>): void {
-    let text = ""
-    for (const row of rows) text += `id: ${this.#cursor(placeOf(row))}\nevent: webhook-event\ndata: ${row.json}\n\n`
-    if (text !== "") this.write(text)
-  }
-
-  comment(): void {
-    this.write(`: at ${this.#cursor(this.place)}\n\n`)
-  }
-
-  /** Whether the reader keeps up. */
-  keepsUp(now: number): boolean {
-    const taken = this.#written - this.backlog
-    if (taken !== this.#taken.bytes || this.backlog === 0) this.#taken = { bytes: taken, at: now }
-    return this.backlog < MOST_WAITING && now - this.#taken.at < STALLED
-  }
-
-  /** Marks it as ended, and gives its place to others. */
-  release(): void {
-    this.ended = true
-    this.#leave()
-  }
-
-  isSilent(now: number): boolean {
-    return now - this.#saidAt > KEEP_ALIVE - LOOK_AFTER
-  }
-}
 
 export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStreams", {
   scoped: Effect.gen(function* () {
@@ -142,7 +71,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
       }
     }
 
-    /** Ends a stream whose reader does not keep up. */
+    /** Ends a stream whose reader does not keep up, or has vanished. */
     const disconnect = (stream: Stream) => {
       release(stream)
       stream.controller?.error(new Error("the reader did not keep up"))
@@ -220,10 +149,22 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
           stream.principal = stream.waiting.principal
         }
         if (!stream.keepsUp(now)) disconnect(stream)
-        else if (stream.principal.keyId === null && now - stream.startedAt > SESSION) end(stream)
+        else if (now - stream.startedAt > (stream.principal.keyId === null ? SESSION : LONGEST)) end(stream)
         else if (stream.isSilent(now)) stream.comment()
       }
     }, LOOK_AFTER)
+
+    yield* Effect.forkScoped(
+      Effect.schedule(
+        Effect.suspend(() => {
+          if (streams.size === 0) return Effect.void
+          return Effect.map(Effect.promise(vanishedPeers), (vanished) => {
+            for (const stream of streams) if (stream.peer !== undefined && vanished.has(stream.peer)) disconnect(stream)
+          })
+        }),
+        Schedule.spaced(LOOK_FOR_READERS)
+      )
+    )
 
     /** Ends every stream and rejects new ones. */
     const stop = () => {
@@ -246,8 +187,9 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
         Effect.gen(function* () {
           if (stopping) return yield* problem("service_unavailable", "The service is stopping.", { headers: { "retry-after": "1" } })
           const leave = yield* readers.enter("stream", principal)
-          ;(yield* currentRequest).allowIdle(IDLE)
-          const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at), leave)
+          const request = yield* currentRequest
+          request.allowIdle(IDLE)
+          const stream = new Stream(principal, filter, place, request.peer, (at) => seal(master, principal.organizationId, at), leave)
           streams.add(stream)
           if (++opened % COLLECT_AFTER === 0) setImmediate(edenGC)
           open.unsafeUpdate(streams.size, [])
