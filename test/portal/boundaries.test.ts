@@ -153,8 +153,8 @@ describe("changes come from the portal's own pages only", () => {
     }
     for (const host of ["localhost", "127.0.0.1", "[::1]"]) expect([host, await status({ host: `${host}:${port}` })]).toEqual([host, 200])
     const host = `localhost:${port}`
-    for (const headers of [{ "x-forwarded-for": "127.0.0.1" }, { forwarded: "for=127.0.0.1" }, { via: "1.1 proxy" }]) {
-      expect([headers, await status({ host, ...headers })]).toEqual([headers, 421])
+    for (const header of ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"]) {
+      expect([header, await status({ host, [header]: "127.0.0.1" })]).toEqual([header, 421])
     }
     const trusting = await app.start(["api"], { TRUSTED_PROXIES: "127.0.0.0/8" })
     for (const forwarded of ["203.0.113.7", "unknown", "127.0.0.1, unknown", "127.0.0.1"]) {
@@ -162,6 +162,44 @@ describe("changes come from the portal's own pages only", () => {
       expect([forwarded, answer.status]).toEqual([forwarded, 421])
     }
     await trusting.end()
+  })
+
+  test("under another name than PORTAL_BASE_URL every path answers 421, and a browser is shown the address", async () => {
+    const { baseUrl, end } = await app.start(["api"], { PORTAL_BASE_URL: "https://custody.example.com" })
+    const at = async (path: string, host: string, accept = "*/*") => {
+      const answer = await fetch(`${baseUrl}${path}`, { headers: { host, accept }, redirect: "manual" })
+      return { status: answer.status, text: await answer.text(), location: answer.headers.get("location") }
+    }
+    for (const host of [
+      new URL(baseUrl).host,
+      "custody.example.com:8443",
+      "custody.example.com.",
+      "a@custody.example.com",
+      "custody.example.com/x"
+    ])
+      for (const path of ["/portal", "/portal/api/session", "/portal/api/v1/vaults", "/portal/files/x.js"])
+        expect([host, path, (await at(path, host)).status]).toEqual([host, path, 421])
+    const page = await at("/portal/sign-in", "10.0.0.5:8080", "text/html,*/*;q=0.8")
+    expect([page.status, page.text]).toEqual([421, expect.stringMatching(/^<!doctype html>.*https:\/\/custody\.example\.com\/portal/)])
+    expect(JSON.parse((await at("/portal/api/session", "10.0.0.5")).text)).toMatchObject({
+      code: "misdirected_request",
+      detail: expect.stringContaining("https://custody.example.com/portal")
+    })
+    for (const host of ["custody.example.com", "custody.example.com:443"]) {
+      expect((await at("/portal", host, "text/html")).status).toBe(200)
+      expect(await at("/", host, "text/html")).toMatchObject({ status: 302, location: "/portal/" })
+    }
+    expect(await at("/", "10.0.0.5", "text/html")).toMatchObject({ status: 302, location: "/v1/docs" })
+    await end()
+  })
+
+  test("the icon at its traditional path has the guards of other files, and is cached for an hour", async () => {
+    const answer = await fetch(new URL("/favicon.ico", app.main?.baseUrl))
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get("cache-control")).toBe("public, max-age=3600")
+    const guards = ["content-security-policy", "cross-origin-resource-policy", "x-content-type-options", "x-frame-options"]
+    const { headers } = await owner.get("/api/session")
+    expect(guards.map((name) => answer.headers.get(name))).toEqual(guards.map((name) => headers.get(name)))
   })
 
   test("responses can be neither cached nor framed, and unknown paths and methods are reported", async () => {

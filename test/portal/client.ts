@@ -70,6 +70,7 @@ export class Visitor {
 
   async #request(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const own: Record<string, string> = {
+      host: new URL(this.origin).host,
       origin: this.origin,
       "sec-fetch-site": "same-origin",
       "x-portal": "1",

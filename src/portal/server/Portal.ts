@@ -9,7 +9,7 @@ import type { HttpApp, HttpRouter } from "@effect/platform"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Either, Layer, Option, Schema } from "effect"
 import { Confirmation as ConfirmAct, SignedIn } from "../../access/credentials/Principal.ts"
 import { ApiKeys } from "../../access/keys/ApiKeys.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
@@ -21,6 +21,7 @@ import { RecoveriesRepo } from "../../delivery/recoveries/RecoveriesRepo.ts"
 import { WebhooksRepo } from "../../delivery/webhooks/WebhooksRepo.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import { errorBoundary, methodsIn, pathOf } from "../../http/errorBoundary.ts"
+import { codes, type Problem } from "../../http/Problem.ts"
 import { currentRequest, type RequestContext } from "../../http/RequestContext.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import * as account from "../signIn/accountRoutes.ts"
@@ -113,19 +114,34 @@ const isEntrance = ({ headers, method, url }: HttpServerRequest.HttpServerReques
 /** The icon; or a redirect to the portal if it is served under that name, otherwise to the documentation. */
 const entrance = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
-  if (url === "/favicon.ico") return yield* (yield* WebAssets).icon
+  if (url === "/favicon.ico") {
+    Object.assign((yield* currentRequest).headers, guards)
+    return yield* (yield* WebAssets).icon
+  }
   const location = yield* Effect.orElseSucceed(Effect.as(requireOrigin, `${PATH}/`), () => "/v1/docs")
   return HttpServerResponse.empty({ status: 302, headers: { location, "cache-control": "no-store", vary: "accept" } })
 })
 
+/** What a browser shows at an address where the portal is not served. */
+const elsewhere = ({ code, detail }: Problem) =>
+  HttpServerResponse.raw(
+    `<!doctype html><html lang="en"><title>${codes[code][1]}</title><h1>${codes[code][1]}</h1><p>${Bun.escapeHTML(detail)}</p></html>`,
+    { status: codes[code][0], contentType: "text/html; charset=utf-8" }
+  )
+
 /** Handles requests under {@link PATH} and passes every other one to the API. */
 export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
   const asked = Effect.gen(function* () {
-    const { method, url } = yield* HttpServerRequest.HttpServerRequest
-    const origin = yield* requireOrigin
-    if (!isRead(method)) yield* requireOwnPage(origin)
+    const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
+    const isApi = pathOf(url).startsWith(`${API}/`) || pathOf(url) === API
+    const origin = yield* Effect.either(requireOrigin)
+    if (Either.isLeft(origin)) {
+      const isPage = isRead(method) && !isApi && (headers["accept"] ?? "").includes("text/html")
+      return isPage ? elsewhere(origin.left) : yield* origin.left
+    }
+    if (!isRead(method)) yield* requireOwnPage(origin.right)
     if (url.startsWith(THROUGH)) return yield* through(api)
-    if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* yield* OwnRoutes
+    if (isApi) return yield* yield* OwnRoutes
     return yield* (yield* WebAssets).answer(method, pathOf(url))
   })
   const guarded = errorBoundary({ isPublic: () => true, methods: () => [], authenticate: Effect.void })(asked)

@@ -90,11 +90,11 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
       Effect.mapError(() => problem("service_unavailable", "The portal's pages cannot be shown.", { headers: { "retry-after": "5" } }))
     )
 
-    /** The bytes of a file in one of its encodings. */
-    const serve = (type: string, bytes: Uint8Array, encoding?: Encoding) =>
+    /** The bytes of a file in one of its encodings, cached for good by default. */
+    const serve = (type: string, bytes: Uint8Array, encoding?: Encoding, caching = "max-age=31536000, immutable") =>
       Effect.gen(function* () {
         const { headers } = yield* currentRequest
-        headers["cache-control"] = "public, max-age=31536000, immutable"
+        headers["cache-control"] = `public, ${caching}`
         headers["vary"] = "accept-encoding"
         // A logo that is opened directly cannot run scripts either.
         return HttpServerResponse.uint8Array(bytes, {
@@ -102,7 +102,6 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
           headers: encoding === undefined ? {} : { "content-encoding": encoding }
         })
       })
-    const icon = serve(logo.type, logo.bytes)
 
     /** A file in the best encoding that the browser accepts. */
     const file = (name: string) =>
@@ -116,8 +115,8 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
       })
 
     return {
-      /** The icon, for browsers that request its traditional path. */
-      icon,
+      /** The icon, for browsers that request its traditional path, which stays the same when the logo changes. */
+      icon: serve(logo.type, logo.bytes, undefined, "max-age=3600"),
 
       /** The response for a path outside the portal's API: a file, or the document. */
       answer: (method: string, target: string) =>
@@ -125,7 +124,7 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
           if (method !== "GET" && method !== "HEAD") {
             return yield* problem("method_not_allowed", `${method} is not allowed here.`, { headers: { allow: "GET, HEAD" } })
           }
-          if (target === logoPath) return yield* icon
+          if (target === logoPath) return yield* serve(logo.type, logo.bytes)
           if (target.startsWith(FILES)) return yield* file(target.slice(FILES.length))
           const { headers } = yield* currentRequest
           const nonce = randomBytes(16).toString("base64")

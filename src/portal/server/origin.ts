@@ -26,7 +26,7 @@ export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, po
 }
 
 /** Headers that proxies add. */
-const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"]
+const FORWARDED = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/
 
 /**
  * The service's origin for this request; undefined if no setting confirms the requested name. Without `PORTAL_BASE_URL`
@@ -38,19 +38,31 @@ export const originOf = Effect.gen(function* () {
   if (portalBaseUrl !== undefined) return portalBaseUrl
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const { client } = yield* currentRequest
-  if (client?.range() !== "loopback" || FORWARDED.some((name) => headers[name] !== undefined)) return undefined
+  if (client?.range() !== "loopback" || Object.keys(headers).some((name) => FORWARDED.test(name))) return undefined
   const host = headers["host"] ?? ""
   const text = `${tlsCertFile === undefined ? "http" : "https"}://${host}`
   const asked = URL.canParse(text) ? new URL(text) : undefined
   return asked !== undefined && asked.host === host && isLoopback(asked.hostname) ? asked.origin : undefined
 })
 
-/** The portal's origin, or the error that it is not served here. */
-export const requireOrigin = Effect.flatMap(originOf, (origin) =>
-  origin === undefined
-    ? problem("misdirected_request", "The portal is served at this address only if PORTAL_BASE_URL is set to it.")
-    : Effect.succeed(origin)
-)
+/** Whether `Host` names an origin. Browsers leave out the default port. */
+const names = (host: string, origin: string): boolean => {
+  const text = `${new URL(origin).protocol}//${host}`
+  return /^[^/?#@\\]+$/.test(host) && URL.canParse(text) && new URL(text).origin === origin
+}
+
+/** The portal's origin, or the error that it is not served here, which says where it is. */
+export const requireOrigin = Effect.gen(function* () {
+  const origin = yield* originOf
+  if (origin === undefined)
+    return yield* problem("misdirected_request", "The portal is served at this address only if PORTAL_BASE_URL is set to it.")
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  if (names(headers["host"] ?? "", origin)) return origin
+  return yield* problem(
+    "misdirected_request",
+    `The portal is at ${origin}${PATH}. A proxy in front of the service must pass on the Host header.`
+  )
+})
 
 /**
  * Rejects changes that do not come from the portal's own pages. Browsers send the origin of every such request and let no

@@ -133,6 +133,7 @@ describe("three API processes", () => {
     const post = async (index: number, path: string, body: unknown, address: string) => {
       const headers = {
         "content-type": "application/json",
+        host: new URL(ORIGIN).host,
         origin: ORIGIN,
         "sec-fetch-site": "same-origin",
         "x-portal": "1",
