@@ -26,6 +26,7 @@ import { EmbeddedServerError, portInUse } from "../runtime/embedded/Process.ts"
 import * as EmbeddedTemporal from "../runtime/embedded/Temporal.ts"
 import type { Role } from "../runtime/settings/roles.ts"
 import { isClearText, Settings } from "../runtime/settings/Settings.ts"
+import { unknownSettings } from "../runtime/settings/unknownSettings.ts"
 import { TemporalAddress, TemporalConnection } from "../runtime/temporal/Connection.ts"
 import { databaseUrl } from "./Base.ts"
 import { MAX_BYTES, platformApp } from "./platform/platformApp.ts"
@@ -194,9 +195,14 @@ const prepare = (url: Redacted.Redacted, migrate: boolean) =>
   }).pipe(Effect.provide(Database.layer(url, Database.pools.command)))
 
 const warnings = (settings: typeof Settings.Service) =>
-  isClearText(settings)
-    ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would be sent in clear text")
-    : Effect.void
+  Effect.gen(function* () {
+    if (isClearText(settings))
+      yield* Effect.logWarning(
+        "HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would be sent in clear text"
+      )
+    for (const { name, nearest } of unknownSettings())
+      yield* Effect.logWarning(`${name} is not a setting and has no effect. The nearest setting is ${nearest}.`)
+  })
 
 /** Reports a port in use before anything starts; other address errors appear when the listener starts. */
 const portsFree = Effect.flatMap(Settings, (settings) =>

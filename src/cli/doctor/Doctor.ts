@@ -5,6 +5,7 @@
 import { Effect, Layer } from "effect"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { type Inspected, inspect, Settings } from "../../runtime/settings/Settings.ts"
+import { unknownSettings } from "../../runtime/settings/unknownSettings.ts"
 import { type Finding, fault, notice } from "./Finding.ts"
 import { certificates, conditions, dataDirectory, ports } from "./machineChecks.ts"
 import { outside } from "./networkChecks.ts"
@@ -41,7 +42,10 @@ const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToke
 /** Runs all checks. */
 export const examine = Effect.gen(function* () {
   const { faults, inspected, values } = yield* inspect
-  if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
+  const unknown = unknownSettings().map(({ name, nearest }) =>
+    fault(name, "It is not a setting and has no effect.", `The nearest setting is ${nearest}. Rename it, or unset it.`, 3)
+  )
+  if (values === undefined) return { settings: inspected, findings: [...faults.map(settingFault), ...unknown] }
   const looks = [missingKeys, dataDirectory, ports, certificates, postgres, readReplica, temporal, outside, conditions]
   const [findings, servers] = yield* Effect.all([
     Effect.all(looks, { concurrency: "unbounded" }),
@@ -53,6 +57,6 @@ export const examine = Effect.gen(function* () {
     embeddedTemporalUiPort === 0 ? (servers.temporalUi ?? "a free port, chosen at start") : `http://127.0.0.1:${embeddedTemporalUiPort}`
   const ui = temporalAddress === undefined ? embedded : undefined
   const settings = inspected.map((one) => (one.name === "TEMPORAL_UI_URL" && !one.given && ui !== undefined ? { ...one, value: ui } : one))
-  const report: Report = { settings, findings: findings.flat() }
+  const report: Report = { settings, findings: [...unknown, ...findings.flat()] }
   return report
 })

@@ -59,13 +59,25 @@ export const text = (value: string): Format.Read<string> => (value.trim() === ""
 /** A port; 0 for any free port. */
 export const port = Format.integer(0, 65_535)
 
+/** Whether user and password of a URL can be read in one way only: without a separator of URLs, and with valid escapes. */
+const isEncoded = (value: string): boolean => {
+  const [, credentials = ""] = /^[^:/?#]+:\/\/(.*)@/s.exec(value) ?? []
+  try {
+    decodeURIComponent(credentials)
+  } catch {
+    return false
+  }
+  return !/[/?#@]/.test(credentials)
+}
+
 /** A URL of one of these schemes. */
 export const url =
   (...schemes: ReadonlyArray<string>) =>
-  (value: string): Format.Read<string> =>
-    URL.canParse(value) && schemes.includes(new URL(value).protocol.replace(":", ""))
-      ? Either.right(value)
-      : Either.left(`a URL that starts with ${schemes.map((_) => `${_}://`).join(" or ")}`)
+  (value: string): Format.Read<string> => {
+    const expected = `a URL that starts with ${schemes.map((_) => `${_}://`).join(" or ")}`
+    if (!isEncoded(value)) return Either.left(`${expected}, with % / ? # and @ in user and password percent-encoded (% as %25, @ as %40)`)
+    return URL.canParse(value) && schemes.includes(new URL(value).protocol.replace(":", "")) ? Either.right(value) : Either.left(expected)
+  }
 
 /** 32 bytes in base64. */
 export const masterKey = (value: string): Format.Read<Buffer> => {
