@@ -6,6 +6,7 @@ import { sealedUntil } from "../../custody/statements/sealedUntil.ts"
 import { RETENTION_DAYS } from "../../events/log/logWindow.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { ReadReplica } from "../../runtime/database/replica/ReadReplica.ts"
+import { egressProxyFault } from "../../runtime/processes/egressProxy.ts"
 import { resolverIsAway } from "../../runtime/processes/resolver.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
@@ -29,7 +30,7 @@ export const readiness = (api: boolean) =>
     const sql = yield* SqlClient.SqlClient
     const connection = yield* TemporalConnection
     const replica = yield* ReadReplica
-    const { statementDelay } = yield* Settings
+    const { statementDelay, webhookProxyUrl } = yield* Settings
     const [oldest, overdue] = [oldestUndispatched(sql), oldestOverdue(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
@@ -53,6 +54,7 @@ export const readiness = (api: boolean) =>
       // Only a metric: if it takes too long, its value is unknown, and the process is still ready.
       const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
       const temporalAnswers = yield* connection.isAvailable
+      const proxyFault = egressProxyFault()
       const replicaFault = replica.fault()
       const state: Readiness = {
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
@@ -63,6 +65,8 @@ export const readiness = (api: boolean) =>
             : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
+          // Not required either: what is not sent waits.
+          ...(webhookProxyUrl === undefined ? {} : { proxy: proxyFault === undefined ? null : `The egress proxy fails: ${proxyFault}` }),
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })
         },
         ...(replicaFault === undefined ? {} : { replicaLagSeconds: replica.lag() ?? null }),

@@ -1,8 +1,11 @@
-/** The doctor's checks of other servers: mail server, DNS resolvers, collector and identity provider, if configured. */
-import { Resolver } from "node:dns/promises"
+/** The doctor's checks of other servers: mail server, DNS resolvers, egress proxy, collector and identity provider, if configured. */
+import { lookup, Resolver } from "node:dns/promises"
+import { readFileSync } from "node:fs"
 import * as net from "node:net"
+import { createSecureContext, rootCertificates } from "node:tls"
 import { Effect, Redacted } from "effect"
 import { createTransport } from "nodemailer"
+import { openTunnel } from "../../runtime/processes/egressProxy.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
@@ -46,6 +49,35 @@ const resolver = (address: string) =>
     })
   })
 
+/** What the proxy is asked for: a well-known host, or without DNS an address that nothing has. That it answers is what counts. */
+const target = async () => ({
+  address: await lookup("example.com").then(
+    ({ address }) => address,
+    () => "192.0.2.1"
+  ),
+  port: 443
+})
+
+const egressProxy = (url: URL, extraCa: string | undefined) =>
+  tried(
+    "Egress proxy",
+    `${url.host} accepts CONNECT`,
+    "Check WEBHOOK_PROXY_URL: scheme, host, port, user and password, and whether it allows CONNECT. Until it works, deliveries wait.",
+    async () => {
+      const asked = await target()
+      await new Promise<void>((resolve, reject) => {
+        const trust = createSecureContext(extraCa === undefined ? {} : { ca: [...rootCertificates, readFileSync(extraCa)] })
+        const patience = AbortSignal.timeout(PATIENCE_MS)
+        patience.addEventListener("abort", () => reject(new Error("no answer")))
+        openTunnel({ url, trust }, asked, patience, (error, socket) => {
+          socket?.destroy()
+          if (error?.code === "PROXY_ERROR") reject(new Error(error.message))
+          else resolve()
+        })
+      })
+    }
+  )
+
 const collector = (endpoint: string) =>
   tried(
     "Collector",
@@ -75,18 +107,25 @@ const identityProvider = (issuer: string) =>
   )
 
 /** All network checks. */
-export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers }) =>
-  Effect.all(
-    [
-      smtpUrl === undefined
-        ? Effect.succeed(
-            notice("Mail server", "SMTP_URL is not set.", "Notices to the owners of failing webhooks are logged and stored, but not sent.")
-          )
-        : mail(Redacted.value(smtpUrl)),
-      ...webhookDnsServers.map(resolver),
-      ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)]),
-      ...(portalOidcIssuer === undefined ? [] : [identityProvider(portalOidcIssuer)])
-    ],
-    { concurrency: "unbounded" }
-  )
+export const outside = Effect.flatMap(
+  Settings,
+  ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers, webhookExtraCa, webhookProxyUrl }) =>
+    Effect.all(
+      [
+        smtpUrl === undefined
+          ? Effect.succeed(
+              notice(
+                "Mail server",
+                "SMTP_URL is not set.",
+                "Notices to the owners of failing webhooks are logged and stored, but not sent."
+              )
+            )
+          : mail(Redacted.value(smtpUrl)),
+        ...webhookDnsServers.map(resolver),
+        ...(webhookProxyUrl === undefined ? [] : [egressProxy(new URL(Redacted.value(webhookProxyUrl)), webhookExtraCa)]),
+        ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)]),
+        ...(portalOidcIssuer === undefined ? [] : [identityProvider(portalOidcIssuer)])
+      ],
+      { concurrency: "unbounded" }
+    )
 )

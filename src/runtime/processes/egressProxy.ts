@@ -1,13 +1,15 @@
 /**
- * A tunnel to an endpoint through the proxy of WEBHOOK_PROXY_URL. CONNECT names the checked address, never a host name,
- * so the proxy resolves nothing; TLS goes through the tunnel end to end. 502, 503 and 504 mean that the endpoint is
- * unreachable; any other status except 2xx is a failure of the proxy. C-8.
+ * The egress proxy of WEBHOOK_PROXY_URL: a tunnel through it to an endpoint, and whether it fails in this process. CONNECT
+ * names the checked address, never a host name, so the proxy resolves nothing; TLS goes through the tunnel end to end. 502,
+ * 503 and 504 mean that the endpoint is unreachable; any other status except 2xx is a failure of the proxy. It is here and not
+ * in sending/ because readiness and the doctor need it, and nothing but the worker may import sending/. C-8.
  */
 import * as http from "node:http"
 import * as https from "node:https"
 import * as net from "node:net"
 import type { Duplex } from "node:stream"
 import type * as tls from "node:tls"
+import { Effect } from "effect"
 
 /** The proxy, and the roots for its certificate if it uses TLS. */
 export interface Proxy {
@@ -23,6 +25,31 @@ export class TunnelError extends Error {
     this.code = code
   }
 }
+
+/** Why the proxy failed last, and when; undefined once it has worked again. */
+let failure: { readonly reason: string; readonly at: number } | undefined
+let loggedAt = Number.NEGATIVE_INFINITY
+/** How long a failure counts, in ms: deliveries that wait for the proxy try it twice as often. */
+const RECENT_MS = 60_000
+/** Shortest time between two log lines about it, in ms. */
+const LOG_MS = 60_000
+
+/** Why the egress proxy of this process fails; undefined if it does not, as far as is known. */
+export const egressProxyFault = (): string | undefined =>
+  failure === undefined || performance.now() - failure.at > RECENT_MS ? undefined : failure.reason
+
+/** Records that the proxy failed. */
+export const egressProxyFailed = (reason: string): void => {
+  failure = { reason, at: performance.now() }
+}
+
+/** Logs why the proxy fails, at most once a minute. */
+export const logEgressProxy = Effect.suspend(() => {
+  const fault = egressProxyFault()
+  if (fault === undefined || performance.now() - loggedAt < LOG_MS) return Effect.void
+  loggedAt = performance.now()
+  return Effect.logError(`The proxy of WEBHOOK_PROXY_URL fails: ${fault}. Deliveries wait for it.`)
+})
 
 /** Most bytes of the proxy's response head. */
 const HEAD_BYTES = 16 * 1_024
@@ -62,7 +89,10 @@ export const openTunnel = (
     if (over) return
     over = true
     if (error !== null) request.destroy()
-    if (!signal.aborted) done(error, socket)
+    if (signal.aborted) return
+    if (error?.code === "PROXY_ERROR") egressProxyFailed(error.message)
+    else failure = undefined
+    done(error, socket)
   }
   const fail = (code: TunnelError["code"], message: string) => end(new TunnelError(code, message))
   request.on("error", ({ message }) => fail("PROXY_ERROR", message))

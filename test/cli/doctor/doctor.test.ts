@@ -6,6 +6,7 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { cli, useApp } from "../../support/app.ts"
+import { TrickyProxy } from "../../support/ConnectProxy.ts"
 import { authority, receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 import { smallest } from "../../support/records.ts"
 import { servers } from "../../support/servers.ts"
@@ -16,7 +17,7 @@ let env: { readonly [name: string]: string } = {}
 
 beforeAll(async () => {
   env = { ...app.env, ...receiverEnv(receiver) }
-  app.main = await app.start(["api", "worker", "dispatcher"], receiverEnv(receiver))
+  app.main = await app.start(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), TRUSTED_PROXY: "10.0.0.1" })
   await app.feed(smallest())
   const { secret } = await app.key("user_a")
   const body = {
@@ -208,6 +209,7 @@ describe("custody doctor", () => {
     const { about, code } = await doctor({
       SMTP_URL: `smtp://user:hunter2hunter2@127.0.0.1:${port}`,
       WEBHOOK_DNS_SERVERS: `127.0.0.1:${port}`,
+      WEBHOOK_PROXY_URL: `http://user:hunter2hunter2@127.0.0.1:${port}`,
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       PORTAL_BASE_URL: "http://127.0.0.1:8080",
       PORTAL_OIDC_ISSUER: `http://127.0.0.1:${port}`,
@@ -215,10 +217,31 @@ describe("custody doctor", () => {
       PORTAL_OIDC_CLIENT_SECRET: "hunter2hunter2"
     })
     expect(code).toBe(5)
-    for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Collector", "Identity provider"]) {
+    for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Egress proxy", "Collector", "Identity provider"]) {
       expect([subject, about(subject)]).toMatchObject([subject, { state: "fault" }])
     }
-    expect(JSON.stringify(about("Mail server"))).not.toContain("hunter2")
+    for (const subject of ["Mail server", "Egress proxy"]) expect(JSON.stringify(about(subject))).not.toContain("hunter2")
+  })
+
+  test("asks the egress proxy for a tunnel", async () => {
+    const proxy = new TrickyProxy()
+    await proxy.open()
+    const setting = { WEBHOOK_PROXY_URL: `http://user:p%25ss@127.0.0.1:${proxy.port}` }
+    proxy.trick = (near) => near.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+    const refused = await doctor(setting)
+    expect([refused.code, refused.about("Egress proxy")]).toMatchObject([5, { says: "It cannot be used: the proxy answered 407." }])
+    proxy.trick = (near) => near.end("HTTP/1.1 502 Bad Gateway\r\n\r\n")
+    expect((await doctor(setting)).wellOf("Egress proxy")).toBe(`127.0.0.1:${proxy.port} accepts CONNECT`)
+    expect(proxy.heads[0]).toMatch(new RegExp(`^proxy-authorization: Basic ${btoa("user:p%ss")}\r$`, "im"))
+    await proxy.close()
+  })
+
+  test("reports what looks like a setting and is none, with the nearest setting", async () => {
+    const { about, code } = await doctor({ WEBHOOK_ALLOW_CIDR: "10.0.0.0/8", RATE_LIMITS: "off" })
+    expect(code).toBe(3)
+    expect(about("WEBHOOK_ALLOW_CIDR")).toMatchObject({ advice: expect.stringContaining("WEBHOOK_ALLOW_CIDRS") })
+    expect(app.main?.output()).toContain("TRUSTED_PROXY is not a setting and has no effect. The nearest setting is TRUSTED_PROXIES.")
+    expect(about("RATE_LIMITS")).toMatchObject({ advice: expect.stringContaining("RATE_LIMIT.") })
   })
 
   test("gives notice of a proxy variable, clear text, no rate limit and no mail server", async () => {

@@ -320,12 +320,20 @@ describe.concurrent("the effect of a proxy on an attempt", () => {
       const waiting = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "proxy_error")
       expect(waiting).toMatchObject({ status: "RETRYING", attempts: [{ httpStatus: 0, bodySnippet: null }] })
       expect(Date.parse(waiting.nextAttemptAt) - Date.now()).toBeLessThan(30_000)
+      const readiness = async () => {
+        const response = await fetch(`${app.main?.platformUrl}/health/ready`)
+        return { status: response.status, proxy: JSON.parse(await response.text()).dependencies.proxy }
+      }
+      expect(await readiness()).toEqual({ status: 200, proxy: expect.stringContaining("ECONNREFUSED") })
+      // Once a minute, however many attempts need it.
+      expect(app.main?.output().match(/The proxy of WEBHOOK_PROXY_URL fails/g)).toHaveLength(1)
       expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 0, lastFailureAt: null })
       proxy.trick = passOn()
       await proxy.open(await receiver.authority?.sign({ names: ["localhost"] }))
       const delivered = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
       expect(delivered.attempts.at(-1)).toMatchObject({ result: "2xx" })
       expect(receiver.to("/away")).toHaveLength(1)
+      expect(await readiness()).toEqual({ status: 200, proxy: null })
     }),
     WHOLE
   )

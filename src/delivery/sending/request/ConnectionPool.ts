@@ -7,7 +7,7 @@
 import * as https from "node:https"
 import type { Duplex } from "node:stream"
 import * as tls from "node:tls"
-import { openTunnel, type Proxy } from "./proxyTunnel.ts"
+import { openTunnel, type Proxy } from "../../../runtime/processes/egressProxy.ts"
 
 /** Longest idle time of a connection, in ms: shorter than the idle timeout of any common server. */
 const IDLE_MS = 4_000

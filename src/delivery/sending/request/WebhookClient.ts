@@ -7,6 +7,7 @@ import * as dns from "node:dns/promises"
 import * as os from "node:os"
 import { Clock, Effect, Either, type Layer, Redacted } from "effect"
 import { SigningKeys } from "../../../runtime/crypto/SigningKeys.ts"
+import { logEgressProxy } from "../../../runtime/processes/egressProxy.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import { type InvalidSettings, Settings } from "../../../runtime/settings/Settings.ts"
 import * as sign from "../../deliveries/signatureHeaders.ts"
@@ -111,6 +112,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
               headers: { ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) }
             })
           }).pipe(
+            Effect.tap(({ result }) => (result === "proxy_error" ? logEgressProxy : Effect.void)),
             Effect.catchTag("NoAddress", ({ resolverAway = false, result }) =>
               Effect.sync((): Answer => {
                 pool.retain(sending.webhookId)

@@ -18,6 +18,7 @@ import * as https from "node:https"
 import type { SecureContext, TLSSocket } from "node:tls"
 import { Data, Effect, Exit, type Fiber, FiberId, Runtime } from "effect"
 import { failpoint } from "../../../runtime/failpoint.ts"
+import { egressProxyFailed } from "../../../runtime/processes/egressProxy.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import type { Result } from "../../deliveries/Delivery.ts"
 import { type Answer, detailOfError, mergeLengths, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
@@ -179,8 +180,13 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         const died = (result: Result, detail: string | null = null) => {
           if (current() && !replace()) failed(result, { detail, stale: mine.reusedSocket && !heard })
         }
-        // Until there is a socket, the proxy has not responded.
-        const connecting = after(CONNECT_MS, () => current() && failed(pool.proxy === undefined || reached ? "timeout" : "proxy_error"))
+        const connecting = after(CONNECT_MS, () => {
+          if (!current()) return
+          if (pool.proxy === undefined || reached) return failed("timeout")
+          // Until there is a socket, the proxy has not responded.
+          egressProxyFailed("the proxy did not answer within 5 seconds")
+          failed("proxy_error")
+        })
         const ready = (socket: TLSSocket) => {
           if (!current()) return
           clearTimeout(connecting)
