@@ -253,6 +253,14 @@ describe("the Helm chart", () => {
     }
   })
 
+  test("has sample values in which only the ingress controller reaches the API", async () => {
+    const [, sample = ""] = /```yaml\n# my-values\.yaml\n([\s\S]*?)```/.exec(documentText("deploy/helm/README.md")) ?? []
+    const values = Bun.YAML.parse(sample) as Manifest
+    const policies = ofKind(await render(values), "NetworkPolicy")
+    expect(policies.find((one) => componentOf(one) === "api")?.spec.ingress[0].from).toHaveLength(1)
+    for (const range of values.settings.TRUSTED_PROXIES.split(",")) expect(Number(range.split("/")[1])).toBeGreaterThanOrEqual(28)
+  })
+
   test("asks the platform listener for health, drains, and keeps roles up during disruptions", async () => {
     const manifests = await render(everything)
     const platform = Number(table.platformPort.fallback)
