@@ -7,7 +7,7 @@ import * as path from "node:path"
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Cause, Data, Effect, Schedule, Schema } from "effect"
-import { Settings } from "../settings/Settings.ts"
+import { InvalidSettings, Settings } from "../settings/Settings.ts"
 import { MIGRATIONS } from "./advisoryLocks.ts"
 import { decodeRows } from "./decodeRows.ts"
 import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE, postgresErrorOf } from "./hasSqlState.ts"
@@ -37,20 +37,34 @@ export class OutdatedDatabase extends Data.TaggedError("OutdatedDatabase")<{
   }
 }
 
-const decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean })),
+/** Fails if `DATABASE_URL` leads through a pooler such as PgBouncer, which drops the settings of a connection or rejects them. */
+const pooler = new InvalidSettings({
+  faults: [
+    "DATABASE_URL: read the address of a connection pooler, expected that of Postgres itself: the service has pools of its own, and depends on settings, prepared statements and notifications of its connections."
+  ]
+})
+
+const decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean, pooled: Schema.Boolean })),
   decodeApplied = decodeRows(Schema.Struct({ id: Schema.Number, name: Schema.String }))
 
 /**
  * The names of migrations that are missing, and of those that a newer version has applied. Both are empty if the database has the
  * schema of this version. A process also runs on the schema of a newer version, during an upgrade and after a rollback, because
- * migrations are additive. Fails with {@link OutdatedDatabase}.
+ * migrations are additive. Fails with {@link OutdatedDatabase}, and if a pooler is in between.
  */
 export const compare = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { databaseUrl, dataDir } = yield* Settings
-  const tables = yield* decodeFound(sql`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`)
+  // Every connection of ours sets the mode (Database.ts).
+  const [database] = yield* Effect.catchIf(
+    decodeFound(sql`
+      SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found, current_setting('plan_cache_mode') = 'auto' AS pooled`),
+    (error) => /unsupported startup parameter/.test(postgresErrorOf(error)?.message ?? ""),
+    () => pooler
+  )
+  if (database?.pooled === true) return yield* pooler
   const rows =
-    tables[0]?.found === true
+    database?.found === true
       ? yield* decodeApplied(sql`SELECT migration_id AS id, name FROM effect_sql_migrations ORDER BY migration_id`)
       : []
   const applied = rows.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`)
