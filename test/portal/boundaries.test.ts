@@ -164,7 +164,7 @@ describe("changes come from the portal's own pages only", () => {
     await trusting.end()
   })
 
-  test("under another name than PORTAL_BASE_URL every path answers 421, and a browser is shown the address", async () => {
+  test("under a name other than PORTAL_BASE_URL every path answers 421 with the address", async () => {
     const { baseUrl, end } = await app.start(["api"], { PORTAL_BASE_URL: "https://custody.example.com" })
     const at = async (path: string, host: string, accept = "*/*") => {
       const answer = await fetch(`${baseUrl}${path}`, { headers: { host, accept }, redirect: "manual" })
@@ -193,7 +193,7 @@ describe("changes come from the portal's own pages only", () => {
     await end()
   })
 
-  test("the icon at its traditional path has the guards of other files, and is cached for an hour", async () => {
+  test("the icon at its traditional path has the usual guards and short caching", async () => {
     const answer = await fetch(new URL("/favicon.ico", app.main?.baseUrl))
     expect(answer.status).toBe(200)
     expect(answer.headers.get("cache-control")).toBe("public, max-age=3600")

@@ -38,7 +38,7 @@ test("a percent-encoded password, and one without special characters, is read", 
   ])
 })
 
-test("variables that look like settings are found with the nearest setting, and others are left alone", () => {
+test("variables that look like settings are found, each with the nearest setting", () => {
   const environment = {
     WEBHOOK_ALLOW_CIDR: "10.0.0.0/8",
     PORTAL_URL: "https://custody.example.com",
