@@ -174,6 +174,8 @@ export interface TransactionState {
 
 export type ExportFormat = "csv" | "ndjson"
 
+export type ExportAmounts = "spreadsheet" | "plain"
+
 export interface DepositAddress {
   /** On-chain deposit address */
   readonly address: string

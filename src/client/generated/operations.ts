@@ -8,6 +8,7 @@ import type {
   BalanceRecord,
   DepositAddress,
   Direction,
+  ExportAmounts,
   ExportFormat,
   Network,
   Statement,
@@ -105,6 +106,8 @@ export interface ListTransactionsQuery {
 export interface ExportTransactionsQuery {
   /** `csv` (RFC 4180), or `ndjson`: one Transaction per line */
   readonly format: ExportFormat
+  /** Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or `plain`, for programs. Amounts in NDJSON are plain. */
+  readonly amounts?: ExportAmounts | undefined
   /** Only this status */
   readonly status?: TransactionStatus | undefined
   /** Only this direction */
@@ -309,7 +312,7 @@ export interface Operations {
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
   /** Get a transaction. One transaction of the vault, and every state that it has had. `GET /v1/vaults/{vaultId}/transactions/{transactionId}` */
   getTransaction(vaultId: string, transactionId: string, options?: RequestOptions): Promise<TransactionDetail>
-  /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
+  /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes cells that a spreadsheet would read as a formula, and amounts unless `amounts=plain`. The file is named after the vault and the period. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>

@@ -303,6 +303,8 @@ export interface Attempt {
   readonly latencyMs: number
   /** Beginning of the response body, at most 1024 bytes */
   readonly bodySnippet: string | null
+  /** Why the response could not be read as HTTP, in the parser's words; null for every other outcome */
+  readonly detail: string | null
 }
 
 /** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */

@@ -197,6 +197,12 @@ ExportFormat: TypeAlias = Literal[
 ]
 
 
+ExportAmounts: TypeAlias = Literal[
+    "spreadsheet",
+    "plain",
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DepositAddress(Model):
     address: str
@@ -523,6 +529,8 @@ class Attempt(Model):
     """Milliseconds until the response headers arrived or the attempt failed"""
     body_snippet: str | None
     """Beginning of the response body, at most 1024 bytes"""
+    detail: str | None
+    """Why the response could not be read as HTTP, in the parser's words; None for every other outcome"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from .models import (
     EventDeliveries,
     EventFeedPage,
     EventKind,
+    ExportAmounts,
     ExportFormat,
     Network,
     PingResult,
@@ -254,6 +255,7 @@ class Operations(Caller):
         vault_id: str,
         *,
         format: ExportFormat,
+        amounts: ExportAmounts | None = None,
         status: TransactionStatus | None = None,
         direction: Direction | None = None,
         asset: str | None = None,
@@ -264,14 +266,16 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Download:
         """Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an
-        apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an
-        organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of
-        the file, the file is incomplete.
+        apostrophe precedes cells that a spreadsheet would read as a formula, and amounts unless ``amounts=plain``. The file is
+        named after the vault and the period. A key can have two exports at a time, an organization three. An export that takes
+        longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete.
 
         ``GET /v1/vaults/{vaultId}/transactions/export``
 
         Args:
             format: ``csv`` (RFC 4180), or ``ndjson``: one Transaction per line
+            amounts: Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or ``plain``, for programs.
+                Amounts in NDJSON are plain.
             status: Only this status
             direction: Only this direction
             asset: Only this asset; an EVM contract in either letter case
@@ -287,6 +291,7 @@ class Operations(Caller):
             (vault_id,),
             query={
                 "format": format,
+                "amounts": amounts,
                 "status": status,
                 "direction": direction,
                 "asset": asset,
