@@ -177,6 +177,7 @@ describe("the OpenAPI document", () => {
         "DeliveryStatus",
         "Direction",
         "EventKind",
+        "ExportAmounts",
         "ExportFormat",
         "FeedStart",
         "RecoveryInclusion",

@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await until("every asset of the network", async () => (await rows.count()) === 2)
   })
 
-  test("a vault's balances of zero are last, and a name cannot change the order of what is beside it", async () => {
+  test("a vault's balances of zero are last, and names cannot reorder text beside them", async () => {
     await app.feed(
       [
         vault("vault_y", "entity_a", { label: "Cold \u202Etlov" }),
