@@ -24,23 +24,27 @@ export interface CrossOrigin {
   readonly isPublic: (path: string) => boolean
 }
 
+const readableBy = <E, R>(origin: string, app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
+  Effect.flatMap(currentRequest, (context) => {
+    context.headers["access-control-allow-origin"] = origin
+    context.headers["access-control-expose-headers"] = "*"
+    return app
+  })
+
+/** The response, marked so that a cache keeps one for each origin, also of those without permission. */
+const variesByOrigin = (response: HttpServerResponse.HttpServerResponse) =>
+  HttpServerResponse.setHeader(response, "vary", [response.headers["vary"] ?? [], "Origin"].flat().join(", "))
+
 /** Wraps the API's app so that it answers preflights, and pages of other origins may read its answers. */
 export const cors =
   ({ isPublic, origins }: CrossOrigin) =>
   <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-      const path = pathOf(request.url)
-      const { origin } = request.headers
-      const allowed = isPublic(path)
-        ? "*"
-        : origin !== undefined && path.startsWith("/v1/") && origins.includes(origin)
-          ? origin
-          : undefined
-      if (allowed === undefined) return app
-      return Effect.flatMap(currentRequest, ({ headers }): HttpApp.Default<E, R> => {
-        headers["access-control-allow-origin"] = allowed
-        headers["access-control-expose-headers"] = "*"
-        const asks = request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined && allowed !== "*"
-        return asks ? HttpServerResponse.empty({ status: 204, headers: preflight }) : app
-      })
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method, url }) => {
+      const path = pathOf(url)
+      if (isPublic(path)) return readableBy("*", app)
+      if (origins.length === 0 || !path.startsWith("/v1/")) return app
+      const { origin } = headers
+      if (origin === undefined || !origins.includes(origin)) return Effect.map(app, variesByOrigin)
+      const asks = method === "OPTIONS" && headers["access-control-request-method"] !== undefined
+      return Effect.map(readableBy(origin, asks ? HttpServerResponse.empty({ status: 204, headers: preflight }) : app), variesByOrigin)
     })

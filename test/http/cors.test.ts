@@ -1,6 +1,6 @@
 /** Pages of other origins: who may read the documents, and who may call the API. Decision D-71. */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { cli, useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 
 const OWN = "https://treasury.example.com"
@@ -52,6 +52,22 @@ test("a preflight of a named origin needs no key", async () => {
     for (const header of ["authorization", "content-type", "idempotency-key", "last-event-id"])
       expect(headers.get("access-control-allow-headers")).toContain(header)
   }
+})
+
+test("an answer that depends on the origin says so in Vary, beside what it said before", async () => {
+  expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
+  const [statement] = (await app.get("/v1/vaults/vault_a/statements", key)).json.data
+  const vary = async (path: string, headers: { readonly [name: string]: string } = {}, secret: string | undefined = key) =>
+    (await app.get(path, secret, headers)).headers.get("vary")
+  for (const origin of [{}, { origin: OWN }, { origin: "https://elsewhere.example" }]) {
+    expect(await vary("/v1/vaults", origin)).toBe("Origin")
+    expect(await vary("/v1/vaults/vault_absent", origin)).toBe("Origin")
+    expect(await vary("/v1/vaults", origin, undefined)).toBe("Origin")
+    expect(await vary(`/v1/vaults/vault_a/statements/${statement.date}`, origin)).toBe("accept, Origin")
+    expect(await vary("/v1/jwks.json", origin)).toBeNull()
+  }
+  const { headers } = await app.request("OPTIONS", "/v1/vaults", { headers: asked(OWN) })
+  expect(headers.get("vary")).toBe("Origin")
 })
 
 test("any other origin gets no permission", async () => {
