@@ -165,7 +165,11 @@ const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServ
             in: "query",
             field,
             code: "invalid_parameter",
-            detail: query.getAll(field).length > 1 ? "was given more than once" : plain(issues.map(({ message }) => message))
+            // An invalid item of a parameter that may be repeated has a place in its list.
+            detail:
+              query.getAll(field).length > 1 && issues.every(({ path }) => path.length === 1)
+                ? "was given more than once"
+                : plain(issues.map(({ message }) => message))
           }
     )
   )

@@ -11,6 +11,7 @@ import { query } from "../../http/Parameters.ts"
 import { InvalidList, problems } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { Event } from "../log/Event.ts"
+import { KindName } from "../log/Kind.ts"
 
 /** Longest wait for an event, in seconds. */
 export const MAX_WAIT = 30
@@ -23,8 +24,8 @@ const Wait = Schema.transform(
   { strict: true, decode: Number, encode: String }
 ).annotations({ description: "Seconds to wait for an event before the response is sent; default 0" })
 
-const anyOf = (description: string) =>
-  Schema.optional(Schema.Array(GivenId).annotations({ description: `${description}; may be given several times` }))
+const anyOf = <A extends string, I extends string>(item: Schema.Schema<A, I>, description: string) =>
+  Schema.optional(Schema.Array(item).annotations({ description: `${description}; may be given several times` }))
 
 const place = {
   after: Schema.optional(
@@ -48,9 +49,9 @@ const place = {
 export const CatchUpQuery = query({ after: place.after, limit: PageParams.limit })
 
 const filters = {
-  kind: anyOf("Only events of this kind"),
-  vaultId: anyOf("Only vault-scoped events of this vault"),
-  entityId: anyOf("Only events of this entity")
+  kind: anyOf(KindName, "Only events of this kind"),
+  vaultId: anyOf(GivenId, "Only vault-scoped events of this vault"),
+  entityId: anyOf(GivenId, "Only events of this entity")
 }
 
 const CursorExpired = problems("CursorExpired", "cursor_expired", "cursor_gone")

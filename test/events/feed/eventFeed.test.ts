@@ -113,14 +113,7 @@ describe("the event feed", () => {
     expect(await of("entityId=entity_b")).toEqual([b ?? "", c ?? ""])
     expect(await of("entityId=entity_b&entityId=entity_a&vaultId=vault_b")).toEqual([b ?? ""])
     expect(await of("kind=transaction.confirmed&kind=vault.created")).toEqual([a ?? "", b ?? "", c ?? ""])
-    for (const query of [
-      "kind=vault.created",
-      "kind=never.was",
-      "vaultId=vault_absent",
-      "vaultId=%00",
-      "entityId=entity_absent",
-      "entityId=%00"
-    ])
+    for (const query of ["kind=vault.created", "vaultId=vault_absent", "vaultId=%00", "entityId=entity_absent", "entityId=%00"])
       expect([query, await of(query)]).toEqual([query, []])
     expect(await of("vaultId=vault_b", keys.member)).toEqual([])
     const page = await app.get(`${FEED}?after=${cursor}&limit=1&kind=transaction.confirmed`, keys.owner)
@@ -155,6 +148,8 @@ describe("the event feed", () => {
       ["limit=0", "invalid_parameter"],
       ["limit=501", "invalid_parameter"],
       ["limit=1&limit=2", "invalid_parameter"],
+      ["kind=transaction.confirmd", "invalid_parameter"],
+      ["kind=vault.created&kind=never.was", "invalid_parameter"],
       ["wait=31", "invalid_parameter"],
       ["wait=-1", "invalid_parameter"],
       ["wait=x", "invalid_parameter"],

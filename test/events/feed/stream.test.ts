@@ -137,7 +137,7 @@ test("at most 20 waiting requests of a key are held, and each end makes room", a
   const { secret } = await app.key("user_owner")
   const ends = new AbortController()
   const wait = (signal?: AbortSignal) =>
-    fetch(`${app.main?.baseUrl}${FEED}?from=now&wait=20&kind=nothing`, {
+    fetch(`${app.main?.baseUrl}${FEED}?from=now&wait=20&kind=webhook.disabled`, {
       headers: { authorization: `Bearer ${secret}` },
       ...(signal === undefined ? {} : { signal })
     }).then(
@@ -150,10 +150,10 @@ test("at most 20 waiting requests of a key are held, and each end makes room", a
   expect(await wait()).toEqual({ status: 429, retryAfter: "5" })
   // Requests that do not wait are still answered, and so are another key's.
   expect((await app.get(`${FEED}?from=now`, secret)).status).toBe(200)
-  expect((await app.get(`${FEED}?from=now&wait=1&kind=nothing`, keys.owner)).status).toBe(200)
+  expect((await app.get(`${FEED}?from=now&wait=1&kind=webhook.disabled`, keys.owner)).status).toBe(200)
   ends.abort()
   await Promise.all(held)
-  await until("room", async () => (await app.get(`${FEED}?from=now&wait=1&kind=nothing`, secret)).status === 200)
+  await until("room", async () => (await app.get(`${FEED}?from=now&wait=1&kind=webhook.disabled`, secret)).status === 200)
 })
 
 test("a stream ends within 5 seconds after its key is revoked", async () => {
@@ -222,5 +222,6 @@ test("HEAD opens no stream, and errors are problem documents whatever the reader
   expect(codeOf(await app.get(`${FEED}/stream?after=x`, keys.owner, { accept: "text/event-stream" }))).toBe("invalid_cursor")
   expect(codeOf(await app.get(`${FEED}/stream`, keys.owner, { "last-event-id": "x" }))).toBe("invalid_cursor")
   expect(codeOf(await app.get(`${FEED}/stream?limit=1`, keys.owner))).toBe("unknown_parameter")
+  expect(codeOf(await app.get(`${FEED}/stream?kind=transaction.confirmd`, keys.owner))).toBe("invalid_parameter")
   expect(codeOf(await app.get(`${FEED}`, keys.owner, { accept: "text/event-stream" }))).toBe("not_acceptable")
 })
