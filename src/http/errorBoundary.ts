@@ -34,11 +34,16 @@ export interface Routes<R> {
   readonly unavailable?: string
 }
 
-/** The methods that routes have for a path, for 405 responses. */
+/** The methods that routes have for a path, for 405 responses. A path with a name of its own is not one with a parameter. */
 export const methodsIn = (routes: Iterable<{ readonly path: string; readonly method: string }>) => {
-  const patterns = Array.from(routes, ({ method, path }) => ({ pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`), method }))
-  return (path: string): ReadonlyArray<string> =>
-    [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))].sort()
+  const patterns = [...Map.groupBy(routes, ({ path }) => path)]
+    .map(([path, found]) => ({
+      parameters: path.split(":").length,
+      pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+      methods: [...new Set(found.map(({ method }) => method))].sort()
+    }))
+    .sort((a, b) => a.parameters - b.parameters)
+  return (path: string): ReadonlyArray<string> => patterns.find(({ pattern }) => pattern.test(path))?.methods ?? []
 }
 
 /** A request's target without its query. */

@@ -35,7 +35,7 @@ beforeAll(async () => {
   operations = [
     { method: "GET", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
     { method: "POST", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
-    { method: "POST", path: "/v1/webhooks/preview", allow: "DELETE, GET, HEAD, PATCH, POST" },
+    { method: "POST", path: "/v1/webhooks/preview", allow: "POST" },
     { method: "GET", path: one, allow: "DELETE, GET, HEAD, PATCH" },
     { method: "PATCH", path: one, allow: "DELETE, GET, HEAD, PATCH" },
     { method: "DELETE", path: one, allow: "DELETE, GET, HEAD, PATCH" },
@@ -106,7 +106,9 @@ describe("the error envelope", () => {
       expect([method, path, await ask(`${path}?nonsense=1`)]).toEqual([method, path, "unknown_parameter"])
       expect([method, path, await ask(`${path}?limt=1&limit=1`)]).toEqual([method, path, "unknown_parameter"])
       expect([method, path, await ask(`${path}?cursor=${"A".repeat(8_200)}`)]).toEqual([method, path, "uri_too_long"])
-      for (const wrong of ["PUT", "OPTIONS", "GET", "POST", "PATCH", "DELETE"].filter((name) => !allow.includes(name))) {
+      // With other methods the path is that of a webhook with this id, which does not exist.
+      const others = path === "/v1/webhooks/preview" ? ["PUT", "OPTIONS"] : ["PUT", "OPTIONS", "GET", "POST", "PATCH", "DELETE"]
+      for (const wrong of others.filter((name) => !allow.includes(name))) {
         const answer = await app.request(wrong, path, { key: keys.owner })
         expect([wrong, path, codeOf(answer), answer.headers.get("allow")]).toEqual([wrong, path, "method_not_allowed", allow])
       }
