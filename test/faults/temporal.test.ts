@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 
 const readiness = async () =>
-  (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json() as Promise<{ dependencies: { temporal: string | null } }>
+  (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json() as Promise<{ dependencies: { temporal: string } }>
 
 describe("an outage of Temporal", () => {
   test("events wait, the API continues, and everything is delivered when it is back", async () => {

@@ -11,10 +11,13 @@ import { render } from "../../runtime/telemetry/Prometheus.ts"
 /** Most bytes per request to the record feed. */
 export const MAX_BYTES = 4 * 1024 * 1024
 
-/** The readiness of the process: each dependency with its error, null if it is available. */
+/** What a dependency without an error says. */
+export const OK = "ok"
+
+/** The readiness of the process: each dependency with its error, or "ok". */
 export interface Readiness {
   readonly ready: boolean
-  readonly dependencies: Readonly<Record<string, string | null>>
+  readonly dependencies: Readonly<Record<string, string>>
   /** Age of the oldest undispatched event in seconds, 0 if there is none. */
   readonly oldestUndispatchedSeconds: number | null
   /** For how many seconds the most overdue delivery has been due, among those whose endpoint accepted its last attempt; 0 if there is none. */
@@ -70,7 +73,7 @@ const measure = ({
 }: Readiness) =>
   Effect.all([
     replicaLagSeconds === undefined ? Effect.void : Metric.set(replicaLag, replicaLagSeconds ?? Number.NaN),
-    Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
+    Effect.forEach(Object.entries(dependencies), ([name, says]) => Metric.set(dependencyUp(name), says === OK ? 1 : 0)),
     Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
     Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN),
     Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN),

@@ -12,7 +12,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import { oldestOverdue } from "./oldestOverdue.ts"
 import { oldestUndispatched } from "./oldestUndispatched.ts"
-import type { Readiness } from "./platformApp.ts"
+import { OK, type Readiness } from "./platformApp.ts"
 
 const decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
@@ -59,15 +59,15 @@ export const readiness = (api: boolean) =>
       const state: Readiness = {
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
-          postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
+          postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : OK,
           network: resolverIsAway()
             ? "The DNS resolver does not respond, not even to a query for the root: no attempts are made until it does"
-            : null,
-          temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
+            : OK,
+          temporal: temporalAnswers ? OK : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           // Not required either: what is not sent waits.
-          ...(webhookProxyUrl === undefined ? {} : { proxy: proxyFault === undefined ? null : `The egress proxy fails: ${proxyFault}` }),
-          ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })
+          ...(webhookProxyUrl === undefined ? {} : { proxy: proxyFault === undefined ? OK : `The egress proxy fails: ${proxyFault}` }),
+          ...(replicaFault === undefined ? {} : { replica: replicaFault === null ? OK : `The read replica is not used. ${replicaFault}` })
         },
         ...(replicaFault === undefined ? {} : { replicaLagSeconds: replica.lag() ?? null }),
         oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),

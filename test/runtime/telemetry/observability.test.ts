@@ -61,7 +61,7 @@ describe("health and metrics on the platform listener", () => {
     expect(JSON.parse((await platform("/health/live")).text)).toEqual({ live: true })
     const { status, text } = await platform("/health/ready")
     const body = JSON.parse(text)
-    expect([status, body.ready, body.dependencies.postgres]).toEqual([200, true, null])
+    expect([status, body.ready, body.dependencies.postgres]).toEqual([200, true, "ok"])
     expect(body.oldestUndispatchedSeconds).toBeGreaterThan(0)
     expect(body.oldestUndispatchedSeconds).toBeLessThan(60)
   })
