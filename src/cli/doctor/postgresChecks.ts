@@ -145,7 +145,7 @@ export const postgres = Effect.gen(function* () {
   if (Exit.isSuccess(exit)) return exit.value
   const advice =
     settings.databaseUrl === undefined
-      ? `See ${dataDir.at("log", "postgres.log")}; \`custody start\` takes over or restarts the embedded server.`
+      ? `See ${dataDir.at("log", "postgres.log")}; \`custody start\` restarts a server whose service has ended; one of a running service is reached only where that runs.`
       : "Check DATABASE_URL: host, port, user, password, database and, if Postgres requires it, ?sslmode=require."
   return [fault("Postgres", `It cannot be reached: ${why(causeOf(Cause.squash(exit.cause)))}.`, advice, 5)]
 })

@@ -113,7 +113,7 @@ export const temporal = Effect.gen(function* () {
   const cause = error instanceof TemporalCallFailed ? error.cause : error
   const advice =
     settings.temporalAddress === undefined
-      ? `See ${dataDir.at("log", "temporal.log")}; \`custody start\` takes over or restarts the embedded server.`
+      ? `See ${dataDir.at("log", "temporal.log")}; \`custody start\` restarts a server whose service has ended; one of a running service is reached only where that runs.`
       : "Check TEMPORAL_ADDRESS and TEMPORAL_TLS_* or TEMPORAL_API_KEY. Reads work without Temporal; deliveries wait."
   return [fault("Temporal", `${address} cannot be reached: ${why(cause)}.`, advice, 5)]
 })

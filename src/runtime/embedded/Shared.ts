@@ -1,11 +1,12 @@
 /**
  * Ownership of embedded servers. Among the processes of one `DATA_DIR`, the one that started a server stops it; the
  * others only use it. The owner is recorded in a file; if it was killed, the next process takes over the server, which is
- * still running.
+ * still running. The server of a running owner is never stopped by others, even if it does not respond to them: they may be in
+ * another container or network namespace.
  */
 
 import * as fs from "node:fs"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { DataDir } from "./DataDir.ts"
 import * as Process from "./Process.ts"
 
@@ -19,6 +20,9 @@ interface Ask<A, E, R> {
   readonly start: Effect.Effect<A, E, R>
 }
 
+/** How long a server of a running owner may take to respond or to end: more than {@link Process.stop} takes. */
+const PATIENCE = Duration.seconds(20)
+
 /** Owner files of servers that a scope of this process stops; other scopes only use them. */
 const held = new Set<string>()
 
@@ -28,12 +32,30 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   const ownerFile = dataDir.at("run", `${ask.name}.owner`)
   const live = () => Process.livePid(ask.pidFile, ask.marker)
 
+  /** Another process that owns the server. */
+  const otherOwner = () => {
+    const pid = Process.livePid(ownerFile)
+    return pid === process.pid ? undefined : pid
+  }
+  const outOfReach = () =>
+    new Process.EmbeddedServerError({
+      message:
+        `The embedded ${ask.name} server belongs to process ${otherOwner()} and does not respond: it is in another container or network ` +
+        "namespace than this command, or it hangs. Run the command where that process runs, or stop that process."
+    })
+  /** The server's value if it responds; undefined once it has ended, or has no running owner. */
+  const running = Effect.gen(function* () {
+    for (;;) {
+      const found = yield* ask.running
+      if (found !== undefined || live() === undefined || otherOwner() === undefined) return found
+      yield* Effect.sleep("250 millis")
+    }
+  }).pipe(Effect.timeoutFail({ duration: PATIENCE, onTimeout: outOfReach }))
+
   const take = Effect.gen(function* () {
-    const found = yield* ask.running
-    const owner = Process.livePid(ownerFile)
-    if (found !== undefined && (held.has(ownerFile) || (owner !== undefined && owner !== process.pid)))
-      return { owned: false, value: found }
-    // A server that does not respond (stopping or broken) is replaced.
+    const found = yield* running
+    if (found !== undefined && (held.has(ownerFile) || otherOwner() !== undefined)) return { owned: false, value: found }
+    // A server without an owner that does not respond is replaced.
     const stuck = found === undefined ? live() : undefined
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
     const value = found ?? (yield* ask.start)

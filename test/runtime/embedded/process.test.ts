@@ -1,11 +1,12 @@
-/** An embedded server that does not start: its error, and another start where its port was taken. */
+/** An embedded server that does not start: its error, and another start where its port was taken; and who may stop one. */
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer, TestClock, TestContext } from "effect"
 import { DataDir } from "../../../src/runtime/embedded/DataDir.ts"
-import { start } from "../../../src/runtime/embedded/Process.ts"
+import { alive, start } from "../../../src/runtime/embedded/Process.ts"
+import { shared } from "../../../src/runtime/embedded/Shared.ts"
 import * as EmbeddedTemporal from "../../../src/runtime/embedded/Temporal.ts"
 import { keptTemporal, serverFolder, settingsOf } from "../../support/servers.ts"
 
@@ -66,6 +67,43 @@ exec '${real}' "$@"
   } finally {
     process.env["PATH"] = PATH
     await other.stop(true)
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test("a server whose owner runs is not stopped by a process that cannot reach it", async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-process-"))
+  const [server, owner] = [Bun.spawn(["sleep", "600"]), Bun.spawn(["sleep", "600"])]
+  const ask = {
+    name: "Postgres",
+    pidFile: path.join(folder, "run", "Postgres.pid"),
+    marker: "sleep",
+    stopSignal: "SIGTERM" as const,
+    // As from another network namespace.
+    running: Effect.succeed(undefined),
+    start: Effect.succeed("another server")
+  }
+  const acquire = Effect.scoped(shared(ask)).pipe(Effect.provide(Layer.provide(DataDir.layer, settingsOf(folder, []))))
+  try {
+    fs.mkdirSync(path.join(folder, "run"))
+    fs.writeFileSync(ask.pidFile, `${server.pid}\n`)
+    fs.writeFileSync(path.join(folder, "run", "Postgres.owner"), `${owner.pid}\n`)
+    const refused = await Effect.runPromise(
+      Effect.gen(function* () {
+        const fiber = yield* Effect.fork(Effect.flip(acquire))
+        yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => fiber.unsafePoll() !== null })
+        return yield* Fiber.join(fiber)
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+    expect(refused.message).toContain(`The embedded Postgres server belongs to process ${owner.pid} and does not respond`)
+    expect(alive(server.pid)).toBe(true)
+    // Once the owner is gone, it is a leftover.
+    owner.kill("SIGKILL")
+    await owner.exited
+    expect(await Effect.runPromise(acquire)).toBe("another server")
+    expect(alive(server.pid)).toBe(false)
+  } finally {
+    for (const one of [server, owner]) one.kill("SIGKILL")
     fs.rmSync(folder, { recursive: true, force: true })
   }
 })
