@@ -3,7 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Console, Effect, Logger, LogLevel } from "effect"
 import type { Report } from "../doctor/Doctor.ts"
-import { codeOf, type Finding } from "../doctor/Finding.ts"
+import { codeOf, type Finding, openPoints } from "../doctor/Finding.ts"
 import { left, type Styles, styles } from "../terminal/text.ts"
 import { Unwell } from "./exit.ts"
 
@@ -27,7 +27,10 @@ const count = (findings: ReadonlyArray<Finding>, state: Finding["state"], one: s
 
 const text = ({ findings, settings }: Report): string => {
   const style = styles(process.stdout.isTTY === true && process.env.NO_COLOR === undefined)
+  const open = openPoints(findings)
   return [
+    open.length === 0 ? style.good("Ready for production.") : style.bad(`Not ready for production: ${open.join(", ")}.`),
+    "",
     style.bold("Settings"),
     ...settings.map((one) => settingLine(style, one)),
     "",
@@ -48,7 +51,9 @@ export const doctor = Command.make(
       const { examine } = yield* Effect.promise(() => import("../doctor/Doctor.ts"))
       const report = yield* Logger.withMinimumLogLevel(examine, LogLevel.None)
       const code = codeOf(report.findings)
-      yield* Console.log(json ? JSON.stringify({ ...report, code }, null, 2) : text(report))
+      yield* Console.log(
+        json ? JSON.stringify({ readyForProduction: openPoints(report.findings).length === 0, ...report, code }, null, 2) : text(report)
+      )
       if (code !== 0) return yield* new Unwell({ code })
     })
 ).pipe(

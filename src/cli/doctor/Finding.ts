@@ -9,6 +9,8 @@ export interface Finding {
   readonly says: string
   /** What to do, as a sentence; absent if there is nothing to do. */
   readonly advice?: string
+  /** Whether the installation is not ready for production until this changes, although it works. */
+  readonly unready?: true
   /** The exit code of this fault: 1 failed, 3 a setting, 5 a dependency is unavailable or a port is in use. */
   readonly code?: 1 | 3 | 5
 }
@@ -19,6 +21,9 @@ export const well = (subject: string, says: string): Finding => ({ subject, stat
 /** Not broken, but possibly not intended. */
 export const notice = (subject: string, says: string, advice: string): Finding => ({ subject, state: "notice", says, advice })
 
+/** Works, but not fit for production. */
+export const unready = (subject: string, says: string, advice: string): Finding => ({ ...notice(subject, says, advice), unready: true })
+
 /** Broken. */
 export const fault = (subject: string, says: string, advice: string, code: 1 | 3 | 5): Finding => ({
   subject,
@@ -27,6 +32,13 @@ export const fault = (subject: string, says: string, advice: string, code: 1 | 3
   advice,
   code
 })
+
+/** What has to change before production: faults first, each once. */
+export const openPoints = (findings: ReadonlyArray<Finding>): ReadonlyArray<string> => [
+  ...new Set(
+    [...findings.filter(({ state }) => state === "fault"), ...findings.filter((finding) => finding.unready)].map(({ subject }) => subject)
+  )
+]
 
 /** The exit code of all findings: settings first, because others may follow from them; 0 without faults. */
 export const codeOf = (findings: ReadonlyArray<Finding>): 0 | 1 | 3 | 5 => {

@@ -6,7 +6,7 @@ import { Config, Effect, Option } from "effect"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { listenFault, livePid } from "../../runtime/embedded/Process.ts"
 import { isClearText, Settings } from "../../runtime/settings/Settings.ts"
-import { type Finding, fault, notice, well, why } from "./Finding.ts"
+import { type Finding, fault, notice, unready, well, why } from "./Finding.ts"
 
 const GIB = 1024 ** 3,
   DAY = 86_400_000
@@ -51,10 +51,14 @@ interface Listener {
 
 const portOf = ({ host, hostSetting, owner, port, setting, subject }: Listener): Effect.Effect<Finding> =>
   Effect.map(port === 0 ? Effect.succeed(undefined) : listenFault(port, host), (code) => {
-    if (owner !== undefined)
-      return well(subject, `port ${port === 0 ? "chosen at startup" : port}, in use by this service (process ${owner})`)
-    if (port === 0) return well(subject, "any free port is chosen at startup")
+    if (port === 0) {
+      return well(
+        subject,
+        owner === undefined ? "any free port is chosen at startup" : `port chosen at startup, in use by this service (process ${owner})`
+      )
+    }
     if (code === undefined) return well(subject, `port ${port} on ${host} is free`)
+    if (owner !== undefined) return well(subject, `port ${port}, in use by this service (process ${owner})`)
     if (code === "EADDRINUSE")
       return fault(subject, `Port ${port} is in use by another program.`, `Free it, or set ${setting} to another port.`, 5)
     if (code === "EACCES")
@@ -174,13 +178,26 @@ export const conditions = Effect.gen(function* () {
   const set = yield* Effect.filter(["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"], (name) =>
     Effect.map(Effect.orElseSucceed(Config.option(Config.nonEmptyString(name)), Option.none), Option.isSome)
   )
+  const embedded = [
+    ...(settings.databaseUrl === undefined ? ["DATABASE_URL"] : []),
+    ...(settings.temporalAddress === undefined ? ["TEMPORAL_ADDRESS"] : [])
+  ]
   return [
+    ...(embedded.length === 0
+      ? []
+      : [
+          unready(
+            "Embedded servers",
+            `${embedded.join(" and ")} ${embedded.length === 1 ? "is" : "are"} not set: data is on this machine only.`,
+            "Use servers of your own in production."
+          )
+        ]),
     ...(set.length === 0
       ? []
       : [notice("Proxy", `${set.join(", ")} is set.`, "Deliveries ignore it: they connect only to the address that was checked.")]),
     ...(isClearText(settings)
       ? [
-          notice(
+          unready(
             "Clear text",
             `HOST is ${settings.host}, and neither TLS_CERT_FILE nor TRUSTED_PROXIES is set.`,
             "API keys would be sent in clear text: serve HTTPS, or set TRUSTED_PROXIES to the proxy that does."
@@ -188,7 +205,7 @@ export const conditions = Effect.gen(function* () {
         ]
       : []),
     ...(settings.rateLimit === null
-      ? [notice("Rate limit", "RATE_LIMIT is off.", "Set it in production: the limits on failed authentications and pings are also off.")]
+      ? [unready("Rate limit", "RATE_LIMIT is off.", "Set it: the limits on failed authentications and pings are also off.")]
       : [])
   ]
 })

@@ -7,7 +7,7 @@ import { Effect, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import { openTunnel } from "../../runtime/processes/egressProxy.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { type Finding, fault, notice, well, why } from "./Finding.ts"
+import { type Finding, fault, unready, well, why } from "./Finding.ts"
 
 const PATIENCE_MS = 5_000
 
@@ -114,10 +114,10 @@ export const outside = Effect.flatMap(
       [
         smtpUrl === undefined
           ? Effect.succeed(
-              notice(
+              unready(
                 "Mail server",
                 "SMTP_URL is not set.",
-                "Notices to the owners of failing webhooks are logged and stored, but not sent."
+                "Set it: until then notices to the owners of failing webhooks are logged and stored, but not sent."
               )
             )
           : mail(Redacted.value(smtpUrl)),

@@ -100,7 +100,7 @@ describe("custody doctor", () => {
     const secrets = { DATABASE_URL: app.databaseUrl, MASTER_KEY: env.MASTER_KEY ?? "", PLATFORM_TOKEN: env.PLATFORM_TOKEN ?? "" }
     const { code, stdout } = await cli(["doctor"], env)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^Settings\n {2}HOST +127\.0\.0\.1\n/)
+    expect(stdout).toMatch(/\nSettings\n {2}HOST +127\.0\.0\.1\n/)
     expect(stdout).toMatch(/\n {2}DATABASE_URL +set \(hidden\)\n/)
     expect(stdout).toMatch(/\n {2}WEBHOOK_RETRY_SCHEDULE +0s,5s,5m,30m,2h,5h,10h,14h,20h,24h\n/)
     expect(stdout).toMatch(/\nChecks\n✓ /)
@@ -108,6 +108,46 @@ describe("custody doctor", () => {
     const password = new URL(app.databaseUrl).password
     for (const text of [stdout, (await doctor()).stdout]) {
       for (const value of [...Object.values(secrets), password]) expect(text).not.toContain(value)
+    }
+  })
+
+  test("says in its first line whether the installation is ready for production, and what is not", async () => {
+    const first = async (changed: { readonly [name: string]: string }) =>
+      (await cli(["doctor"], { ...env, ...changed })).stdout.split("\n")[0]
+    const mail = net.createServer((socket) => {
+      socket.write("220 mail ESMTP\r\n")
+      socket.on("data", (data) => socket.write(/^(EHLO|HELO)/i.test(String(data)) ? "250 mail\r\n" : "221 bye\r\n"))
+      socket.on("error", () => {})
+    })
+    await new Promise<void>((done) => mail.listen(0, "127.0.0.1", done))
+    const address = mail.address()
+    const SMTP_URL = `smtp://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
+    try {
+      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100" })).toBe("Ready for production.")
+      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100", HOST: "0.0.0.0" })).toBe("Not ready for production: Clear text.")
+    } finally {
+      mail.close()
+    }
+    expect(await first({ PORT: "eighty" })).toBe("Not ready for production: PORT.")
+    expect(await first({ RATE_LIMIT: "off" })).toBe("Not ready for production: Mail server, Rate limit.")
+    const embedded = { DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", RATE_LIMIT: "50/1s burst 100", DATA_DIR: freshFolder() }
+    expect(await first({ ...embedded, PORT: "0", PLATFORM_PORT: "0" })).toEndWith("Mail server, Embedded servers.")
+  })
+
+  test("says that a port is free although the service runs with another one", async () => {
+    const port = await vacant()
+    const { wellOf } = await doctor({ PORT: String(port) })
+    expect(wellOf("Public API")).toBe(`port ${port} on 127.0.0.1 is free`)
+  })
+
+  test("says of an endpoint that is down what its owners are told, with and without a mail server", async () => {
+    await app.sql("INSERT INTO webhook_queues (webhook_id, live, down, down_at) SELECT id, true, true, now() FROM webhooks")
+    try {
+      expect((await doctor()).about("Endpoints")).toMatchObject({ advice: expect.stringContaining("without SMTP_URL no e-mail does") })
+      const SMTP_URL = `smtp://127.0.0.1:${await vacant()}`
+      expect((await doctor({ SMTP_URL })).about("Endpoints")).toMatchObject({ advice: expect.stringContaining("get an e-mail") })
+    } finally {
+      await app.sql("DELETE FROM webhook_queues")
     }
   })
 

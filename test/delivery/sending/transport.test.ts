@@ -333,7 +333,7 @@ describe.concurrent("the effect of a proxy on an attempt", () => {
       const delivered = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
       expect(delivered.attempts.at(-1)).toMatchObject({ result: "2xx" })
       expect(receiver.to("/away")).toHaveLength(1)
-      expect(await readiness()).toEqual({ status: 200, proxy: null })
+      expect(await readiness()).toEqual({ status: 200, proxy: "ok" })
     }),
     WHOLE
   )
