@@ -223,7 +223,7 @@ export interface ReadEventFeedQuery {
   /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only events of this kind; may be given several times */
-  readonly kind?: ReadonlyArray<string> | undefined
+  readonly kind?: ReadonlyArray<EventKind> | undefined
   /** Only vault-scoped events of this vault; may be given several times */
   readonly vaultId?: ReadonlyArray<string> | undefined
   /** Only events of this entity; may be given several times */

@@ -796,7 +796,7 @@ class Operations(Caller):
         after: str | None = None,
         from_: Literal["now"] | None = None,
         limit: int | None = None,
-        kind: Sequence[str] | None = None,
+        kind: Sequence[EventKind] | None = None,
         vault_id: Sequence[str] | None = None,
         entity_id: Sequence[str] | None = None,
         wait: int | None = None,
