@@ -54,7 +54,7 @@ test("a preflight of a named origin needs no key", async () => {
   }
 })
 
-test("an answer that depends on the origin says so in Vary, beside what it said before", async () => {
+test("an answer that depends on the origin adds it to Vary", async () => {
   expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
   const [statement] = (await app.get("/v1/vaults/vault_a/statements", key)).json.data
   const vary = async (path: string, headers: { readonly [name: string]: string } = {}, secret: string | undefined = key) =>

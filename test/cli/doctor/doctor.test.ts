@@ -111,7 +111,7 @@ describe("custody doctor", () => {
     }
   })
 
-  test("says in its first line whether the installation is ready for production, and what is not", async () => {
+  test("says in its first line whether the installation is ready for production", async () => {
     const first = async (changed: { readonly [name: string]: string }) =>
       (await cli(["doctor"], { ...env, ...changed })).stdout.split("\n")[0]
     const mail = net.createServer((socket) => {
@@ -140,7 +140,7 @@ describe("custody doctor", () => {
     expect(wellOf("Public API")).toBe(`port ${port} on 127.0.0.1 is free`)
   })
 
-  test("says of an endpoint that is down what its owners are told, with and without a mail server", async () => {
+  test("says what owners of a down endpoint are told, with and without a mail server", async () => {
     await app.sql("INSERT INTO webhook_queues (webhook_id, live, down, down_at) SELECT id, true, true, now() FROM webhooks")
     try {
       expect((await doctor()).about("Endpoints")).toMatchObject({ advice: expect.stringContaining("without SMTP_URL no e-mail does") })
