@@ -1,4 +1,7 @@
-/** Reads the rows that a batch of records names, with one statement per table; the catalog's rows are cached. */
+/**
+ * Reads the rows that a batch of records names, with one statement per table; the catalog's rows are cached. Rows of large tables are
+ * looked up one by one, in LATERAL subqueries: joined, a plan that was made for few rows would read the whole table later.
+ */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { LRUCache } from "lru-cache"
@@ -142,10 +145,12 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   for (const row of yield* unlessEmpty(
     addresses,
     castAddresses(sql`
-      SELECT a.vault_id AS "vaultId", a.network, a.address, a.asset_type AS "assetType", a.created_at AS "createdAt"
+      SELECT k.vault_id AS "vaultId", k.network, k.address, k.asset_type AS "assetType", a.created_at AS "createdAt"
       FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
         ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[]) AS k (vault_id, network, address, asset_type)
-      JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`)
+      CROSS JOIN LATERAL (
+        SELECT a.created_at FROM deposit_addresses a
+        WHERE a.vault_id = k.vault_id AND a.network = k.network AND a.address = k.address AND a.asset_type = k.asset_type LIMIT 1) a`)
   ))
     state.addresses.load(keyOf.address(row), row)
 
@@ -155,9 +160,9 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   for (const row of yield* unlessEmpty(
     balances,
     castBalances(sql`
-      SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
+      SELECT k.vault_id AS "vaultId", k.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
       FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
-      JOIN balances b USING (vault_id, asset_id)`)
+      CROSS JOIN LATERAL (SELECT * FROM balances b WHERE b.vault_id = k.vault_id AND b.asset_id = k.asset_id LIMIT 1) b`)
   ))
     state.balances.load(keyOf.balance(row), row)
   state.balanceHistory.load(yield* unlessEmpty(balances, lastRecords(sql, balances)))
