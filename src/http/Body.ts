@@ -24,33 +24,34 @@ export type BodyProblem = ProblemOf<"malformed_json" | "invalid_body" | "payload
 /** Values of a body up to which every invalid one is reported; in a larger body, only the first is. Decision D-4. */
 const REPORTED = 200
 
-/** How many values a parsed JSON value has, counted up to one past {@link REPORTED}. */
-const countOf = (value: unknown): number => {
-  let count = 0
-  const rest = [value]
-  while (rest.length > 0 && count <= REPORTED) {
-    const next = rest.pop()
+/** Deepest nesting of a body. Valid bodies are far flatter. */
+const MAX_DEPTH = 32
+
+/** How many values parsed JSON has, and whether it is nested deeper than a body may be: decoding it would exhaust the stack. */
+const measured = (value: unknown) => {
+  let count = 0,
+    tooDeep = false
+  const visit = (one: unknown, depth: number): void => {
     count++
-    // Not all at once: a body of one list could fill the stack.
-    if (typeof next === "object" && next !== null) for (const one of Object.values(next).slice(0, REPORTED + 1)) rest.push(one)
+    if (typeof one !== "object" || one === null) return
+    if (depth === 0) tooDeep = true
+    else if (Array.isArray(one)) for (const item of one) visit(item, depth - 1)
+    else for (const name in one) visit((one as Readonly<Record<string, unknown>>)[name], depth - 1)
   }
-  return count
+  visit(value, MAX_DEPTH)
+  return { count, tooDeep }
 }
+
+/** Whether parsed JSON is nested deeper than 32 levels. */
+export const isTooDeep = (value: unknown): boolean => measured(value).tooDeep
 
 /**
  * How input is decoded: strictly, and with every error. For a large value, only the first is reported: describing tens of
  * thousands would block the process for seconds.
  */
-export const strict = (value: unknown) => ({ onExcessProperty: "error", errors: countOf(value) > REPORTED ? "first" : "all" }) as const
+export const strict = (value: unknown) => strictFor(measured(value).count)
 
-/** Deepest nesting of a body. Valid bodies are far flatter. */
-const MAX_DEPTH = 32
-
-const isDeeper = (value: unknown, depth: number): boolean =>
-  typeof value === "object" && value !== null && (depth === 0 || Object.values(value).some((one) => isDeeper(one, depth - 1)))
-
-/** Whether parsed JSON is nested deeper than 32 levels: decoding it, or describing its errors, would exhaust the stack. */
-export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
+const strictFor = (count: number) => ({ onExcessProperty: "error", errors: count > REPORTED ? "first" : "all" }) as const
 
 /** The complete body of the request. Fails if the client disconnects or takes longer than the listener waits. */
 const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -90,19 +91,22 @@ const mediaType = (types: ReadonlyArray<string>) =>
       : problem("unsupported_media_type", `Send the body as ${types.join(" or ")}.`)
   })
 
-/** Reads a JSON body and decodes it. `types` are the accepted media types. */
-export const json = <A, I>(
-  schema: Schema.Schema<A, I>,
-  types: ReadonlyArray<string> = ["application/json"]
-): Effect.Effect<A, BodyProblem, HttpServerRequest.HttpServerRequest> => {
-  const decode = Schema.decodeUnknown(schema)
-  return Effect.gen(function* () {
-    yield* mediaType(types)
-    const value = yield* parsed(yield* source)
-    if (isTooDeep(value)) return yield* invalidFields([fieldIssue("", "is nested too deeply")])
-    return yield* Effect.mapError(decode(value, strict(value)), invalidBody)
+/** The text of a JSON body. `types` are the accepted media types. */
+export const read = (types: ReadonlyArray<string> = ["application/json"]) => Effect.zipRight(mediaType(types), source)
+
+/** Decodes the text of a JSON body: work for which a caller takes a turn, unlike for reading it. */
+export const decode = <A, I>(schema: Schema.Schema<A, I>): ((json: string) => Effect.Effect<A, BodyProblem>) => {
+  const decoded = Schema.decodeUnknown(schema)
+  return Effect.fnUntraced(function* (json: string) {
+    const value = yield* parsed(json)
+    const { count, tooDeep } = measured(value)
+    if (tooDeep) return yield* invalidFields([fieldIssue("", "is nested too deeply")])
+    return yield* Effect.mapError(decoded(value, strictFor(count)), invalidBody)
   })
 }
+
+/** Reads a JSON body and decodes it. */
+export const json = <A, I>(schema: Schema.Schema<A, I>) => Effect.flatMap(read(), decode(schema))
 
 const source = text(MAX_BODY, `A body has at most ${MAX_BODY} bytes.`)
 
@@ -121,6 +125,9 @@ export const none: Effect.Effect<void, BodyProblem, HttpServerRequest.HttpServer
   if (names.length > 0) return yield* invalidFields(names.map((name) => fieldIssue(name, UNKNOWN, "unknown_field")))
 })
 
+/** Any array, whose items are not decoded. */
+const AnyArray = Schema.declare((value): value is ReadonlyArray<unknown> => Array.isArray(value), { identifier: "ReadonlyArray<unknown>" })
+
 /**
  * A list in a body of 1 to `most` different items, `what` in plural. Its length is checked before any item is decoded.
  * Decision D-70.
@@ -128,7 +135,7 @@ export const none: Effect.Effect<void, BodyProblem, HttpServerRequest.HttpServer
 export const listOf = <A, I extends string>(item: Schema.Schema<A, I>, most: number, what: string, description: string) => {
   const { $schema: _, ...items } = JSONSchema.make(item.annotations({}))
   return Schema.compose(
-    Schema.Array(Schema.Unknown).pipe(
+    AnyArray.pipe(
       Schema.filter(
         (given) =>
           (given.length > 0 && given.length <= most && new Set(given).size === given.length) || `must list 1 to ${most} ${what}, each once`

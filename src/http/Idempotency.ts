@@ -45,6 +45,9 @@ export interface StoredResponse {
   readonly body: unknown
 }
 
+/** Whether the caller still sees what a stored response's body is about. */
+type IsShown = (body: unknown) => Effect.Effect<boolean>
+
 /** What a stored response is bound to: the caller and the key. */
 const contextOf = (caller: string, key: string) => `${caller}\n${key}`
 
@@ -80,20 +83,21 @@ export const NO_BODY = ""
 /**
  * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is the owner of the
  * keys, `body` the input of the mutation. Without the header the mutation just runs. Check the caller's permissions
- * first: a stored response is returned as it is.
+ * first: a stored response is returned as it is, if `isShown` says that the caller still sees what it is about.
  */
 export const once = <E, R>(
   sql: SqlClient.SqlClient,
   caller: string,
   body: unknown,
-  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>
+  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>,
+  isShown?: IsShown
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   E | SqlError.SqlError | IdempotencyProblem,
   R | HttpServerRequest.HttpServerRequest | MasterKey
 > =>
   Effect.flatMap(identify(caller, body), (identity) =>
-    Effect.map(transaction(sql)(identity === undefined ? mutation : guarded(sql, identity, mutation)), respond)
+    Effect.map(transaction(sql)(identity === undefined ? mutation : guarded(sql, identity, mutation, isShown)), respond)
   )
 
 /** The identity of a mutation: the owner of the key, and the content that was sent with it. */
@@ -137,7 +141,8 @@ const decodeLocks = decodeRows(Schema.Struct({ free: Schema.Boolean })),
 export const guarded = <E, R>(
   sql: SqlClient.SqlClient,
   { caller, fingerprint, key }: Identity,
-  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>
+  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>,
+  isShown: IsShown = () => Effect.succeed(true)
 ) =>
   Effect.gen(function* () {
     const master = yield* MasterKey
@@ -161,6 +166,12 @@ export const guarded = <E, R>(
           new Error("a stored idempotent response cannot be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?")
         )
       const body: unknown = JSON.parse(opened.toString())
+      if (!(yield* isShown(body))) {
+        return yield* problem(
+          "idempotency_key_reused",
+          "What the first request with this Idempotency-Key created no longer exists, or you no longer have access to it."
+        )
+      }
       return { status: known.status, body }
     }
     const kept = yield* mutation

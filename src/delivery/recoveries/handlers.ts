@@ -18,6 +18,8 @@ import { Recoveries } from "./Recoveries.ts"
 import { RecoveriesRepo } from "./RecoveriesRepo.ts"
 import { CreateRecovery } from "./Recovery.ts"
 
+const decodeCreation = Body.decode(CreateRecovery)
+
 export const layer = HttpApiBuilder.group(
   Api,
   "recoveries",
@@ -51,9 +53,13 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             // Whether the webhook exists and the caller may manage it is checked before the body.
             yield* inTurn(recoveries.requireManageable(principal, webhookId))
-            const body = yield* Body.json(CreateRecovery)
-            const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))
-            return yield* inTurn(Idempotency.once(sql, callerOf(principal), body, created))
+            const text = yield* Body.read()
+            return yield* inTurn(
+              Effect.flatMap(decodeCreation(text), (body) => {
+                const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))
+                return Idempotency.once(sql, callerOf(principal), body, created)
+              })
+            )
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation

@@ -137,6 +137,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const { disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
+        if (Object.keys(patch).length === 0) return known
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
@@ -156,7 +157,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
-            updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
+            updated_at = now()
           WHERE id = ${webhookId}`
         if (hiding) {
           const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`

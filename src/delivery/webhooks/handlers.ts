@@ -2,7 +2,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { callerOf, Principal, type PrincipalState, requireSecondFactor } from "../../access/credentials/Principal.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
@@ -18,6 +18,11 @@ import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
+
+const isWebhook = Schema.is(Schema.Struct({ id: Schema.String }))
+const decodeCreation = Body.decode(CreateWebhook),
+  decodePreview = Body.decode(PreviewWebhook),
+  decodePatch = Body.decode(UpdateWebhook)
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -47,11 +52,18 @@ export const layer = HttpApiBuilder.group(
         handler("createWebhook", () =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            const body = yield* Body.json(CreateWebhook)
-            const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
-            // The URL could send data to a third party.
-            const confirmed = requireSecondFactor(webhooks.check(principal, body))
-            return yield* inTurn(Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created)))
+            const text = yield* Body.read()
+            // The secret is not returned again for a webhook that is deleted, or that the caller no longer sees.
+            const isShown = (made: unknown) =>
+              Effect.map(isWebhook(made) ? repo.find(principal, made.id) : Effect.succeedNone, Option.isSome)
+            return yield* inTurn(
+              Effect.flatMap(decodeCreation(text), (body) => {
+                const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
+                // The URL could send data to a third party.
+                const confirmed = requireSecondFactor(webhooks.check(principal, body))
+                return Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created, isShown))
+              })
+            )
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation
@@ -61,8 +73,8 @@ export const layer = HttpApiBuilder.group(
         handler("previewWebhook", () =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            const body = yield* Body.json(PreviewWebhook)
-            return jsonText(yield* inTurn(preview.of(principal, body)))
+            const text = yield* Body.read()
+            return jsonText(yield* inTurn(Effect.flatMap(decodePreview(text), (body) => preview.of(principal, body))))
           }).pipe(dieOnSql)
         )
       )
@@ -99,11 +111,16 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             // Existence and permission are checked before the body.
             const known = yield* inTurn(requireManageable(principal, webhookId))
-            const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
-            // A new URL could send data to a third party.
-            const moves = patch.url !== undefined && patch.url !== known.url
-            const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
-            return HttpServerResponse.unsafeJson(yield* inTurn(Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))))
+            const text = yield* Body.read(["application/json", "application/merge-patch+json"])
+            const updated = inTurn(
+              Effect.flatMap(decodePatch(text), (patch) => {
+                // A new URL could send data to a third party.
+                const moves = patch.url !== undefined && patch.url !== known.url
+                const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+                return Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))
+              })
+            )
+            return HttpServerResponse.unsafeJson(yield* updated)
           }).pipe(dieOnSql)
         ),
         mutation

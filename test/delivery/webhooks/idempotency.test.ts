@@ -188,4 +188,22 @@ describe("A stored response grants nothing", () => {
     await app.request("DELETE", `/v1/webhooks/${webhook.id}`, { key: keys.owner })
     expect((await ask()).slice(0, 2)).toEqual(["404 not_found", "404 not_found"])
   })
+
+  test("the secret of a deleted webhook is not returned again", async () => {
+    const key = randomUUID()
+    const first = await createOnce(key, { status: "DISABLED" })
+    expect((await createOnce(key, { status: "DISABLED" })).text).toBe(first.text)
+    await app.request("DELETE", `/v1/webhooks/${first.json.id}`, { key: keys.owner })
+    const again = await createOnce(key, { status: "DISABLED" })
+    expect(short(again)).toBe("422 idempotency_key_reused")
+    expect(again.text).not.toContain("whsec_")
+  })
+
+  test("a key that was limited to other vaults does not get the secret again", async () => {
+    const { key: limited, secret } = await app.key("user_a")
+    const key = randomUUID()
+    expect(short(await createOnce(key, { status: "DISABLED" }, secret))).toBe("201")
+    await app.sql("UPDATE api_keys SET vault_ids = ARRAY['vault_a'] WHERE id = $1", [limited.id])
+    expect(short(await createOnce(key, { status: "DISABLED" }, secret))).toBe("422 idempotency_key_reused")
+  })
 })

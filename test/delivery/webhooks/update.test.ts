@@ -38,7 +38,10 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
   test("fields left out are unchanged, and null removes the vault filter", async () => {
     const { id } = await create(app, keys.owner, { vaultIds: ["vault_a"], description: "kept" })
     const { health: _, ...before } = (await app.get(`/v1/webhooks/${id}`, keys.owner)).json
+    const entries = async () => (await app.get("/v1/audit-log", keys.owner)).json.data.length
+    const audited = await entries()
     expect((await patch(app, keys.owner, id, {})).json).toEqual(before)
+    expect(await entries()).toBe(audited)
     expect((await patch(app, keys.owner, id, { vaultIds: null })).json).toMatchObject({ vaultIds: null, description: "kept" })
     expect((await patch(app, keys.owner, id, { description: null })).json).toMatchObject({ description: "", url: before.url })
     for (const field of ["url", "eventKinds", "status"])
