@@ -9,6 +9,10 @@ import { Authenticator, invite, Visitor } from "./client.ts"
 
 /** The person whom the identity provider signs in, without prompting. */
 let person = { sub: "p1", email: "user_b@example.com", email_verified: true }
+/** What the provider's token response becomes on its way. */
+type Tokens = Readonly<Record<string, unknown>>
+const unaltered = (tokens: Tokens) => tokens
+let alter: (tokens: Tokens) => Tokens = unaltered
 const app = new App()
 let server: http.Server
 
@@ -27,6 +31,13 @@ beforeAll(async () => {
   })
   const handle = provider.callback()
   server = http.createServer(async (request, response) => {
+    if (request.url === "/token") {
+      const { end } = response
+      response.end = (text: unknown) => {
+        const altered = JSON.stringify(alter(JSON.parse(String(text))))
+        return end.call(response.setHeader("content-length", Buffer.byteLength(altered)), altered, "utf8")
+      }
+    }
     if (request.url?.startsWith("/interaction/") !== true) return handle(request, response)
     const { params, prompt } = await provider.interactionDetails(request, response)
     if (prompt.name === "login") return provider.interactionFinished(request, response, { login: { accountId: person.sub } })
@@ -50,11 +61,11 @@ afterAll(async () => {
 })
 
 /** Follows the browser's redirects to the provider and back, and returns the final address. */
-const throughProvider = async (visitor: Visitor): Promise<string> => {
+const throughProvider = async (visitor: Visitor, asked = (url: string) => url): Promise<string> => {
   const begun = await visitor.request("POST", "/api/sign-in/provider", {})
   if (begun.status !== 200) throw new Error(`the sign-in was refused: ${begun.text}`)
   const jar = new Map<string, string>()
-  let target: string = begun.json.url
+  let target: string = asked(begun.json.url)
   while (!target.startsWith(visitor.origin)) {
     const response = await fetch(target, {
       redirect: "manual",
@@ -186,6 +197,24 @@ describe("the identity provider", () => {
     await app.feed([user("user_l", "org_a", ["vault_a"], { email: "l@example.com" })])
     expect(await ending()).toEqual(refused)
     person = { ...person, email: "L@example.com" }
+    expect(await ending()).toEqual(["/portal/", "enrolment"])
+  })
+
+  test("an answer without an ID token, with a forged one, or for another request is refused", async () => {
+    await app.feed([user("user_t", "org_a", ["vault_a"])])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_t"), password: null })
+    person = { sub: "p10", email: "user_t@example.com", email_verified: true }
+    const ending = async (asked?: (url: string) => string) => {
+      const visitor = new Visitor(app)
+      return [await throughProvider(visitor, asked), await visitor.state()]
+    }
+    const refused = [expect.stringMatching(/^\/portal\/sign-in/), "signed_out"]
+    alter = ({ id_token: _, ...others }) => others
+    expect(await ending()).toEqual(refused)
+    alter = ({ id_token, ...others }) => ({ ...others, id_token: String(id_token).replace(/.{8}$/, "AAAAAAAA") })
+    expect(await ending()).toEqual(refused)
+    alter = unaltered
+    expect(await ending((url) => url.replace(/nonce=[^&]+/, "nonce=another"))).toEqual(refused)
     expect(await ending()).toEqual(["/portal/", "enrolment"])
   })
 

@@ -152,6 +152,11 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
                   pkce: true,
                   requireIdTokenVerification: true,
                   disableSignUp: true,
+                  // The library verifies the signature and the nonce of an ID token, but accepts an answer without one.
+                  accountSubject: ({ profile: { id, sub }, tokens }) => {
+                    if (tokens.idToken === undefined) throw new Error("the identity provider returned no ID token")
+                    return String(sub ?? id)
+                  },
                   // Checked at every sign-in, before the account is looked up: the library checks neither the address nor
                   // whether it is verified once an identity is linked.
                   mapProfileToUser: async ({ email, email_verified: verified, id, sub }) => {
