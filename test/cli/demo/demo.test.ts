@@ -109,7 +109,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(after).toMatch(/ Recovery [\s\S]*✓ recovered: 3 of 3 missed events delivered\n[\s\S]* Rotation /)
     expect(rows(live, "webhook.secret_rotated")[0]).toMatch(/✓ new ✓ old$/)
     // The feed holds the deliveries' events, and the signed checkpoints cover all of them.
-    expect(live.shown()).toMatch(/✓ complete: \d\d+ events of 3 entities, none missing or changed/)
+    expect(live.shown()).toMatch(/✓ complete: [\d,]+ events of 3 entities, none missing or changed/)
     expect(tooLong(live, 80)).toEqual([])
   })
 
