@@ -7,16 +7,15 @@ import { Effect, Option, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
+import { inPeriod, type Period } from "../../http/Period.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { Balance, BalanceRecord } from "../../values/Vault.ts"
 import type { Rows } from "./VaultsRepo.ts"
 
 /** Filters of an asset's history. */
-export interface HistoryFilter {
+export interface HistoryFilter extends Period {
   readonly asset: string
-  readonly occurredAfter?: string | undefined
-  readonly occurredBefore?: string | undefined
 }
 
 const HistoryRow = Schema.Struct({ id: Schema.Number, ...BalanceRecord.fields })
@@ -73,19 +72,14 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
       history: (
         principal: PrincipalState,
         vaultId: string,
-        { asset, occurredAfter, occurredBefore }: HistoryFilter,
+        { asset, ...period }: HistoryFilter,
         after: Key | null,
         take: number
       ): Rows<HistoryRow> =>
         decodeHistory(sql`
           SELECT h.id, h.asset_id AS asset, h.amount, h.as_of AS "asOf", h.recorded_at AS "recordedAt" FROM balance_history h
           WHERE h.vault_id = ${vaultId} AND h.asset_id = ${asset} AND ${sees(principal, vaultId)}
-          ${and(
-            sql,
-            occurredAfter !== undefined && sql`h.as_of >= ${occurredAfter}::timestamptz`,
-            occurredBefore !== undefined && sql`h.as_of <= ${occurredBefore}::timestamptz`,
-            after !== null && sql`(h.as_of, h.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
-          )}
+          ${inPeriod(sql, "h.as_of", period)} ${and(sql, after !== null && sql`(h.as_of, h.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
           ORDER BY h.as_of DESC, h.id DESC LIMIT ${take}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie

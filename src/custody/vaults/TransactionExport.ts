@@ -10,6 +10,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Exit, Runtime, Schema, Scope } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
+import { inPeriod } from "../../http/Period.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -24,16 +25,14 @@ import { JSON_OF_ROW, type TransactionFilter } from "./transactionPage.ts"
 
 /** Conditions of the filters on rows of `transactions v`, each with its AND. */
 const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter): Statement.Fragment =>
-  and(
+  sql`${inPeriod(sql, "v.timestamp", filter)} ${and(
     sql,
     filter.status !== undefined && sql`v.status = ${sql.literal(`'${filter.status}'`)}`,
     filter.direction !== undefined && sql`v.direction = ${filter.direction}`,
     filter.asset !== undefined && sql`v.asset_id = ${filter.asset}`,
     filter.network !== undefined && sql`v.network = ${filter.network}`,
-    filter.hash !== undefined && sql`v.hash = ${filter.hash}`,
-    filter.occurredAfter !== undefined && sql`v.timestamp >= ${filter.occurredAfter}::timestamptz`,
-    filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`
-  )
+    filter.hash !== undefined && sql`v.hash = ${filter.hash}`
+  )}`
 
 /** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
 const CONCURRENCY = 2,

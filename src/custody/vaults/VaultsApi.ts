@@ -8,9 +8,10 @@ import { VaultDocumentReadable, VaultReadable, VaultsReadable } from "../../acce
 import { alsoAs } from "../../http/alsoAs.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
+import { periodParams, withOneEnd } from "../../http/Period.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
 import { AssetIdInput, HashInput, NetworkName } from "../../values/ChainNames.ts"
-import { TimestampFrom, TimestampParam } from "../../values/Timestamp.ts"
+import { TimestampParam } from "../../values/Timestamp.ts"
 import {
   Balance,
   BalanceRecord,
@@ -39,8 +40,7 @@ const TransactionFilters = {
   asset: filter(AssetIdInput, "Only this asset; an EVM contract in either letter case"),
   network: filter(NetworkName, "Only this network"),
   hash: filter(HashInput, "Only this transaction hash"),
-  occurredAfter: filter(TimestampFrom, "Only with a timestamp at or after this"),
-  occurredBefore: filter(TimestampParam, "Only with a timestamp at or before this")
+  ...periodParams("Only with a timestamp")
 }
 
 /** A line of an export as NDJSON, and what CSV has besides. */
@@ -52,7 +52,7 @@ const jsonLine = `${transactionJson(transactionExample)}\n`,
   }
 
 /** The query of a vault's transactions. */
-export const TransactionQuery = query({ ...PageParams, ...TransactionFilters })
+export const TransactionQuery = query({ ...PageParams, ...TransactionFilters }).pipe(withOneEnd)
 
 export class VaultsApi extends HttpApiGroup.make("vaults")
   .add(
@@ -100,9 +100,8 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
         query({
           ...PageParams,
           asset: AssetIdInput.annotations({ description: "The asset; an EVM contract in either letter case" }),
-          occurredAfter: filter(TimestampFrom, "Only records at or after this time"),
-          occurredBefore: filter(TimestampParam, "Only records at or before this time")
-        })
+          ...periodParams("Only records")
+        }).pipe(withOneEnd)
       )
       .addSuccess(Page(BalanceRecord, "BalanceRecordPage"))
       .addError(InvalidList)
@@ -151,7 +150,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
             { default: () => "spreadsheet" }
           ),
           ...TransactionFilters
-        })
+        }).pipe(withOneEnd)
       )
       .addSuccess(
         Schema.String.annotations({

@@ -87,14 +87,14 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "listBalanceHistory",
-        read("listBalanceHistory", ({ path: { vaultId }, urlParams: { asset, occurredAfter, occurredBefore, ...asked } }) =>
+        read("listBalanceHistory", ({ path: { vaultId }, urlParams: { cursor, limit, ...filters } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               page(
-                { list: "balance-history", path: [vaultId], filters: { asset, occurredAfter, occurredBefore } },
-                asked,
+                { list: "balance-history", path: [vaultId], filters },
+                { cursor, limit },
                 2,
-                (after, take) => balances.history(principal, vaultId, { asset, occurredAfter, occurredBefore }, after, take),
+                (after, take) => balances.history(principal, vaultId, filters, after, take),
                 (row) => [row.asOf, String(row.id)]
               ),
               (found) => answer(found, ({ amount, asOf, asset, recordedAt }) => ({ asset, amount, asOf, recordedAt }))

@@ -8,18 +8,17 @@
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import type { Key } from "../../http/Page.ts"
+import { inPeriod, type Period } from "../../http/Period.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { Direction, TransactionStatus } from "../../values/Vault.ts"
 
 /** Filters of transactions; absent ones do not filter. */
-export interface TransactionFilter {
+export interface TransactionFilter extends Period {
   readonly status?: string | undefined
   readonly direction?: string | undefined
   readonly asset?: string | undefined
   readonly network?: string | undefined
   readonly hash?: string | undefined
-  readonly occurredAfter?: string | undefined
-  readonly occurredBefore?: string | undefined
 }
 
 /** The orders of the indexes, all newest first. Columns without nulls: the position of nulls only selects the index. */
@@ -45,15 +44,13 @@ export const transactionPage = (
   take: number,
   visible: Statement.Fragment
 ): Statement.Statement<object> => {
-  const { asset, direction, hash, network, occurredAfter, occurredBefore, status } = filter
-  const within = and(
+  const { asset, direction, hash, network, status } = filter
+  const within = sql`${inPeriod(sql, "v.timestamp", filter)} ${and(
     sql,
     // An asset's id begins with its network, and the ledger rejects a transaction with another one.
     asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`,
-    occurredAfter !== undefined && sql`v.timestamp >= ${occurredAfter}::timestamptz`,
-    occurredBefore !== undefined && sql`v.timestamp <= ${occurredBefore}::timestamptz`,
     after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`
-  )
+  )}`
   const json = sql.literal(`${JSON_OF_ROW} AS json`)
   const rows = (where: Statement.Fragment, order: string) =>
     sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}

@@ -7,9 +7,9 @@ import { Schema } from "effect"
 import { WebhookReadable, WebhooksReadable } from "../../access/visibility/scopeMiddleware.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
+import { periodParams, withOneEnd } from "../../http/Period.ts"
 import { InvalidList, InvalidRequest } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
-import { TimestampFrom, TimestampParam } from "../../values/Timestamp.ts"
 import { Event, EventDetail } from "./Event.ts"
 import { KindName } from "./Kind.ts"
 
@@ -22,9 +22,8 @@ export const EventsQuery = query({
   kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
   vaultId: Schema.optional(GivenId.annotations({ description: "Only vault-scoped events that touch this vault" })),
   entityId: Schema.optional(GivenId.annotations({ description: "Only events of this entity" })),
-  occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
-  occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
-})
+  ...periodParams("Only")
+}).pipe(withOneEnd)
 
 export class EventsApi extends HttpApiGroup.make("events")
   .add(

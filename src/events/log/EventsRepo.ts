@@ -12,6 +12,7 @@ import { Effect, Option, Schema } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { reachesEntity, seesEvent, seesWebhook } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
+import { inPeriod, type Period } from "../../http/Period.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -21,12 +22,10 @@ import { oldestDelivery, oldestId } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
 
 /** Filters of the list. */
-export interface EventFilter {
+export interface EventFilter extends Period {
   readonly kind?: string | undefined
   readonly vaultId?: string | undefined
   readonly entityId?: string | undefined
-  readonly occurredAfter?: string | undefined
-  readonly occurredBefore?: string | undefined
 }
 
 const EventRow = Schema.Struct({
@@ -90,14 +89,12 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const page = (statement: Statement.Statement<object>) => castEvents(direct.query(statement))
 
     /** The part of the log for the requested times, after the previous page. */
-    const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
-      and(
+    const within = (period: Period, after: Key | null) =>
+      sql`${and(
         sql,
         sql`e.id >= ${oldestId("evt")}`,
-        occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
-        occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
         after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
-      )
+      )} ${inPeriod(sql, "e.occurred_at", period)}`
 
     /** Events by the index over exactly this text: one id or several, and optionally the kind. */
     const indexRange = (column: string, text: Statement.Fragment, kind: string | undefined) =>
@@ -179,7 +176,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const few = LOOK_FEW * take
       const inRecent = yield* recentPage({
         caller: JSON.stringify([callerOf(principal), entityId, kind]),
-        before: [after?.[0], filter.occurredBefore],
+        before: [after?.[0], filter.occurredBefore, filter.occurredUntil],
         take,
         search: (since) => {
           const from = Id.floor("evt", since)
