@@ -14,7 +14,7 @@ const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<strin
   ["delivery", "routes", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks"],
   ["custody", "routes", "ledger", "statements", "catalog", "vaults"],
   ["events", "routes", "retention", "proof", "feed", "log"],
-  ["access", "routes", "organizations", "keys", "audit", "visibility", "credentials", "limits"],
+  ["access", "routes", "organizations", "keys", "audit", "entities", "visibility", "credentials", "limits"],
   ["http"],
   ["runtime", "temporal", "crypto", "processes", "telemetry", "embedded", "database", "settings", "builtFiles", "failpoint"],
   ["workflows"],

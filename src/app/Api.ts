@@ -5,6 +5,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AuditLogApi } from "../access/audit/AuditLogApi.ts"
+import { EntitiesApi } from "../access/entities/EntitiesApi.ts"
 import { CredentialApi } from "../access/visibility/CredentialApi.ts"
 import { CatalogApi } from "../custody/catalog/CatalogApi.ts"
 import { StatementsApi } from "../custody/statements/StatementsApi.ts"
@@ -26,6 +27,7 @@ export class Api extends HttpApi.make("custody")
   .add(VaultsApi)
   .add(StatementsApi)
   .add(CatalogApi)
+  .add(EntitiesApi)
   .add(WebhooksApi)
   .add(EventsApi)
   .add(FeedApi)

@@ -134,12 +134,10 @@ const AnyArray = Schema.declare((value): value is ReadonlyArray<unknown> => Arra
  */
 export const listOf = <A, I extends string>(item: Schema.Schema<A, I>, most: number, what: string, description: string) => {
   const { $schema: _, ...items } = JSONSchema.make(item.annotations({}))
+  const message = `must list 1 to ${most} ${what}, each once`
   return Schema.compose(
-    AnyArray.pipe(
-      Schema.filter(
-        (given) =>
-          (given.length > 0 && given.length <= most && new Set(given).size === given.length) || `must list 1 to ${most} ${what}, each once`
-      )
+    AnyArray.annotations({ message: () => message }).pipe(
+      Schema.filter((given) => (given.length > 0 && given.length <= most && new Set(given).size === given.length) || message)
     ),
     Schema.Array(item),
     { strict: false }

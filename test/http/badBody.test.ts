@@ -344,12 +344,22 @@ describe("fields at fault", () => {
         { vaultIds: [1], url: 3, description: 4 },
         { "vaultIds.0": "must be a string", url: "must be a URL", description: "must be a string or null" }
       ],
-      ["PATCH", { vaultIds: 4, eventKinds: null }, { vaultIds: "must be an array or null", eventKinds: "must be an array" }],
+      [
+        "PATCH",
+        { vaultIds: 4, eventKinds: null },
+        { vaultIds: "must list 1 to 1000 vaults, each once", eventKinds: "must list 1 to 100 kinds, each once" }
+      ],
       ["PATCH", { secret: "x" }, { secret: "is not a field of this body" }],
       [
         "POST",
         { ...fields(), entityIds: null, notificationEmail: 3 },
-        { entityIds: "must be an array", notificationEmail: "must be a string" }
+        { entityIds: "must list 1 to 100 entities from GET /v1/entities, each once", notificationEmail: "must be a string" }
+      ],
+      ["POST", { ...fields(), entityIds: [1] }, { "entityIds.0": "must be the id of an entity from GET /v1/entities" }],
+      [
+        "POST",
+        { ...fields(), entityIds: ["entity_absent"] },
+        { entityIds: "must list entities that this API key has access to: see GET /v1/entities" }
       ]
     ] as const) {
       const answer = await app.request(method, method === "POST" ? "/v1/webhooks" : `/v1/webhooks/${webhookId}`, { key: keys.owner, body })

@@ -15,6 +15,7 @@ const collections = [
   "/v1/vaults",
   "/v1/assets",
   "/v1/networks",
+  "/v1/entities",
   "/v1/credential",
   "/v1/event-feed",
   "/v1/event-checkpoints?entityId=entity_a",

@@ -8,6 +8,7 @@ import { query } from "../../http/Parameters.ts"
 import { InvalidRequest } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { Timestamp } from "../../values/Timestamp.ts"
+import { Entity } from "./Entity.ts"
 import { Authenticated, NotFound } from "./scopeMiddleware.ts"
 
 const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
@@ -51,6 +52,8 @@ export const Credential = Schema.Struct({
     allowlist: count("Those of them that the key's vault allowlist contains"),
     visible: count("Those that reads return; 0 without `vault:read`")
   }),
+  entities: Schema.Array(Entity).annotations({ description: "Entities that `GET /v1/entities` returns: the first 100" }),
+  entityCount: count("Entities that `GET /v1/entities` returns; 0 without `vault:read` and `webhook:read`"),
   vault: Schema.optional(
     Schema.Struct({ visible: Schema.Boolean, because: Because }).annotations({
       description: "The vault named by `vaultId`; absent without that parameter"

@@ -49,6 +49,8 @@ const scoped =
 export class Authenticated extends scoped<Authenticated>()("Authenticated", authenticationFailure) {}
 /** Lists that need `vault:read`: vaults, assets, networks. */
 export class VaultsReadable extends scoped<VaultsReadable>()("VaultsReadable", collectionFailure) {}
+/** The list of entities: needs `vault:read` or `webhook:read`. */
+export class EntitiesReadable extends scoped<EntitiesReadable>()("EntitiesReadable", collectionFailure) {}
 /** Routes that name a vault. */
 export class VaultReadable extends scoped<VaultReadable>()("VaultReadable", resourceFailure) {}
 /** Routes that name a vault and also respond with CSV or NDJSON. */
@@ -65,7 +67,8 @@ export class WebhooksManageable extends scoped<WebhooksManageable>()(
 /** The audit log: needs `webhook:read`, an owner, and a key without a vault allowlist. */
 export class AuditReadable extends scoped<AuditReadable>()("AuditReadable", Schema.Union(collectionFailure, OwnerRequired)) {}
 
-const insufficientScope = (scope: Scope) => problem("insufficient_scope", `The API key lacks the scope ${scope}.`)
+const insufficientScope = (...needed: ReadonlyArray<Scope>) =>
+  problem("insufficient_scope", `The API key lacks the scope ${needed.join(" or ")}.`)
 
 /** Rejects a principal without `webhook:manage`, then one that is not owner-level. Spec: Authentication 12. */
 export const requireManage = (principal: PrincipalState): Effect.Effect<void, ProblemOf<"insufficient_scope" | "owner_required">> =>
@@ -96,7 +99,8 @@ export const layer = Effect.map(Authentication, ({ authenticate }) => {
     )
     return { apiKey: () => authorized }
   }
-  const collection = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : insufficientScope(scope)))
+  const collection = (...any: ReadonlyArray<Scope>) =>
+    allowed(({ scopes }) => (any.some((scope) => scopes.has(scope)) ? Effect.void : insufficientScope(...any)))
   const resource = (scope: Scope, types?: ReadonlyArray<string>) =>
     allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()), types)
   return Layer.mergeAll(
@@ -105,6 +109,7 @@ export const layer = Effect.map(Authentication, ({ authenticate }) => {
       allowed(() => Effect.void)
     ),
     Layer.succeed(VaultsReadable, collection("vault:read")),
+    Layer.succeed(EntitiesReadable, collection("vault:read", "webhook:read")),
     Layer.succeed(VaultReadable, resource("vault:read")),
     Layer.succeed(VaultDocumentReadable, resource("vault:read", ["text/csv", "application/x-ndjson"])),
     Layer.succeed(WebhooksReadable, collection("webhook:read")),

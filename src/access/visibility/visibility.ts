@@ -33,6 +33,18 @@ export const reachesEntity = (sql: SqlClient.SqlClient, principal: PrincipalStat
     ? sql`(SELECT EXISTS (SELECT 1 FROM entities n WHERE n.id = ${entityId} AND n.organization_id = ${principal.organizationId}))`
     : sql`(SELECT EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = ${principal.userId} WHERE v.entity_id = ${entityId}))`
 
+/**
+ * The ids of the entities that a principal reaches, each once: all of the organization for an owner, otherwise those on whose
+ * vaults the user has the Developer role. A key with an allowlist reaches the entities of its visible vaults. C-11.
+ */
+export const reachedEntities = (sql: SqlClient.SqlClient, { isOwner, organizationId, userId, vaultAllowlist }: PrincipalState) =>
+  isOwner && vaultAllowlist === null
+    ? sql`SELECT n.id FROM entities n WHERE n.organization_id = ${organizationId}`
+    : // LIMIT 1: Postgres must look up each vault, and not read every vault that there is.
+      sql`SELECT DISTINCT v.entity_id AS id FROM vault_roles r CROSS JOIN LATERAL (
+          SELECT v.entity_id FROM vaults v WHERE v.id = r.vault_id LIMIT 1) v
+        WHERE r.user_id = ${userId} AND (${vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${vaultAllowlist}::text[]))`
+
 /** True for a row of `webhooks w` that the principal can see, including deleted ones. */
 export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
   w.organization_id = ${principal.organizationId}

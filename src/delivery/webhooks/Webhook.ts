@@ -139,7 +139,15 @@ const Kinds = listOf(
   "kinds",
   "Kinds of event that it receives"
 )
-const entities = (description: string) => listOf(fields.entityIds.value, MAX_ENTITIES, "entities", description)
+const entities = (description: string) =>
+  Schema.optional(
+    listOf(
+      fields.entityIds.value.annotations(message("must be the id of an entity from GET /v1/entities")),
+      MAX_ENTITIES,
+      "entities from GET /v1/entities",
+      `${description}, from \`GET /v1/entities\`; may be left out by a key that reaches exactly one`
+    )
+  )
 const vaults =
   "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
 const Vaults = Schema.NullOr(listOf(vaultId, MAX_VAULTS, "vaults", vaults)).annotations({ description: vaults })

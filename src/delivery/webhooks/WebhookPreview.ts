@@ -23,6 +23,9 @@ const LOOK = 20_000
 /** Index ranges per statement: one for each vault and kind. */
 const RANGES = 1_000
 
+/** A preview with its entities, also if the body left them out. */
+type Previewed = PreviewWebhook & { readonly entityIds: ReadonlyArray<string> }
+
 const Found = Schema.Struct({ id: Schema.String, kind: Schema.String, occurredAt: Schema.String })
 type Found = typeof Found.Type
 const decodeFound = decodeRows(Found)
@@ -39,12 +42,12 @@ const newestOf = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
 export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/WebhookPreview", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
     /** True for an event that such a webhook matches and that the caller can see. */
-    const covered = (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook): Statement.Fragment => sql`
+    const covered = (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: Previewed): Statement.Fragment => sql`
       e.entity_id = ANY(${entityIds}::text[]) AND e.kind = ANY(${eventKinds}::text[]) AND ${seesEvent(sql, principal)}
       ${and(sql, vaultIds !== null && sql`(e.vault_id IS NULL OR e.vault_id = ANY(${vaultIds}::text[]))`)}`
 
     /** The newest matches among the organization's newest events, and whether these are all that count. */
-    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
+    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed) {
       const rows = yield* decodeSearched(sql`
         WITH newest AS MATERIALIZED (
           SELECT e.id, e.kind, e.organization_id, e.entity_id, e.vault_id, e.audience, e.occurred_at FROM events e
@@ -64,7 +67,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
      * The texts by which the indexes find the events of each vault and kind, and those without a vault, with the remaining
      * conditions of each. The caller can see these vaults; the conditions are written so that no other index matches.
      */
-    const rangesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
+    const rangesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: Previewed) {
       const pairs = yield* decodeTexts(sql`
         SELECT DISTINCT p.vault_id || '/' || p.entity_id AS text FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
         WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
@@ -89,7 +92,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     })
 
     /** Matches of each vault and kind: all until `most` are found in total, or the newest `most` of each. */
-    const alongRanges = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook, most: number, newestOfEach: boolean) {
+    const alongRanges = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed, most: number, newestOfEach: boolean) {
       const found: Array<Found> = []
       for (const { ranges, rest } of yield* rangesOf(principal, body)) {
         const wanted = newestOfEach ? ranges.length * most : most - found.length
@@ -105,7 +108,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     })
 
     /** The matches that are counted, and the newest of all. */
-    const search = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
+    const search = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed) {
       const { found, isAll } = yield* alongOrganization(principal, body)
       if (isAll) return { counted: found, newest: found.slice(0, SHOWN) }
       const counted = yield* alongRanges(principal, body, PREVIEW_LIMIT, false)
@@ -117,9 +120,9 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     return {
       /** The response as text. Fails like a creation for entities, vaults and kinds that the caller may not use. */
       of: Effect.fn("WebhookPreview.of")(function* (principal: PrincipalState, body: PreviewWebhook) {
-        yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
+        const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
         yield* requireReadableKinds(principal, body.eventKinds)
-        const { counted, newest: shown } = yield* search(principal, body)
+        const { counted, newest: shown } = yield* search(principal, { ...body, entityIds })
         const byKind: Record<string, number> = Object.fromEntries(body.eventKinds.map((kind) => [kind, 0]))
         for (const { kind } of counted) byKind[kind] = (byKind[kind] ?? 0) + 1
         const newest = yield* decodeEvents(sql`

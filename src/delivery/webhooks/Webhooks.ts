@@ -68,13 +68,13 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
     const lock = (principal: PrincipalState, webhookId: string) => Effect.zipRight(lockWebhook(sql, principal, webhookId), read(webhookId))
 
-    /** Checks that the caller may create this webhook, and returns its normalized URL. Call it in a transaction. */
+    /** Checks that the caller may create this webhook, and returns its normalized URL and its entities. Call it in a transaction. */
     const requireCreatable = Effect.fnUntraced(function* (principal: PrincipalState, body: CreateWebhook) {
       const href = yield* checkUrl(body.url)
-      yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
+      const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      yield* requireRoomToAdd(sql, body.entityIds, body.status !== "DISABLED")
-      return href
+      yield* requireRoomToAdd(sql, entityIds, body.status !== "DISABLED")
+      return { href, entityIds }
     })
 
     /** Locks the webhook, checks that the caller may apply this patch, and returns what it changes. Call it in a transaction. */
@@ -115,7 +115,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
-        const href = yield* requireCreatable(principal, body)
+        const { entityIds, href } = yield* requireCreatable(principal, body)
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
@@ -126,7 +126,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* sql`
           INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
           SELECT w.id, a.id, w.organization_id, w.created_at, w.status
-          FROM webhooks w CROSS JOIN unnest(${body.entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
+          FROM webhooks w CROSS JOIN unnest(${entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
         if (body.status === "PAUSED") yield* queue.pause(sql, id)
         const made = yield* read(id)

@@ -5,12 +5,15 @@
  */
 
 import type { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachesEntity, seesVault } from "../../access/visibility/visibility.ts"
+import { reachedEntities, reachesEntity, seesVault } from "../../access/visibility/visibility.ts"
 import { isKind, kinds } from "../../events/log/Kind.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { isStorable } from "../../values/givenId.ts"
+
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 const storable = (ids: ReadonlyArray<string>) => ids.filter(isStorable)
 
@@ -21,21 +24,38 @@ export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalSta
     (hidden) => principal.vaultAllowlist === null && hidden.length === 0
   )
 
-/** Rejects entities and vaults that the caller cannot see or that do not belong together. */
+/** Where a caller finds the entities to name. */
+const LISTED = "see GET /v1/entities"
+
+/** The only entity that the caller reaches, for a body that names none. C-11. */
+const onlyEntity = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, principal: PrincipalState) {
+  const [first, second] = yield* decodeIds(sql`SELECT r.id FROM (${reachedEntities(sql, principal)}) r LIMIT 2`)
+  return first !== undefined && second === undefined
+    ? [first.id]
+    : yield* invalidFields([
+        fieldIssue("entityIds", `must be given, because this API key does not reach exactly one entity: ${LISTED}`, "missing")
+      ])
+})
+
+/**
+ * Rejects entities and vaults that the caller cannot see or that do not belong together. Returns the entities: the given ones, or
+ * the only one that the caller reaches if none are given.
+ */
 export const requireWebhookScope = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   principal: PrincipalState,
-  entityIds: ReadonlyArray<string>,
+  given: ReadonlyArray<string> | undefined,
   vaultIds: ReadonlyArray<string> | null
 ) {
+  const entityIds = given ?? (yield* onlyEntity(sql, principal))
   const reached = yield* sql`
     SELECT a.id FROM unnest(${storable(entityIds)}::text[]) AS a (id) WHERE ${reachesEntity(sql, principal, sql.literal("a.id"))}`
   if (reached.length < entityIds.length) {
-    return yield* invalidFields([fieldIssue("entityIds", "must list entities that this API key has access to")])
+    return yield* invalidFields([fieldIssue("entityIds", `must list entities that this API key has access to: ${LISTED}`)])
   }
   if (vaultIds === null) {
     if (principal.vaultAllowlist === null) {
-      if (yield* seesEveryVault(sql, principal, entityIds)) return
+      if (yield* seesEveryVault(sql, principal, entityIds)) return entityIds
       return yield* invalidFields([
         fieldIssue("vaultIds", "must name the vaults, because you do not have the Developer role on every vault of these entities")
       ])
@@ -48,6 +68,7 @@ export const requireWebhookScope = Effect.fnUntraced(function* (
   if (seen.length < vaultIds.length) {
     return yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
   }
+  return entityIds
 })
 
 /**

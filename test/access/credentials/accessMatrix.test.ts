@@ -69,10 +69,13 @@ const ofVault = [
 const exported = [...allVaults, "vault_absent"].flatMap((id) =>
   ["csv", "ndjson"].map((format) => `/v1/vaults/${id}/transactions/export?format=${format}`)
 )
+/** Each organization has an entity with all its vaults. */
+const ENTITIES = "/v1/entities"
 const introspection = ["/v1/credential", ...[...allVaults, "vault_absent", "vault_%00"].map((id) => `/v1/credential?vaultId=${id}`)]
 const resources = [
   ...introspection,
   ...collections,
+  ENTITIES,
   ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))
 ]
 
@@ -91,6 +94,11 @@ const oracle = (owner: User, key: Key, path: string): string => {
     if (id === undefined) return counts
     if (!owner.roles.includes(id)) return `${counts} unknown`
     return `${counts} ${!reads ? "scope" : sees(id) ? "visible" : "allowlist"}`
+  }
+  if (path === ENTITIES) {
+    if (!reads && !key.scopes.includes("webhook:read")) return "403 insufficient_scope"
+    const reached = key.allowlist === null && owner.owner ? true : owner.roles.some(sees)
+    return `200 ${reached ? `entity_${owner.organizationId}` : ""}`
   }
   if (collections.includes(path)) {
     if (!reads) return "403 insufficient_scope"

@@ -38,10 +38,12 @@ test("a key can read its properties, owner, client address and number of visible
       organizationId: "org_a",
       ownerLevel: true,
       clientAddress: "127.0.0.1",
-      vaults: { role: 2, allowlist: 1, visible: 1 }
+      vaults: { role: 2, allowlist: 1, visible: 1 },
+      entities: [{ id: "entity_a", name: "entity_a" }],
+      entityCount: 1
     }
   ])
-  expect(Object.keys(json)).toEqual(["key", "user", "organizationId", "ownerLevel", "clientAddress", "vaults"])
+  expect(Object.keys(json)).toEqual(["key", "user", "organizationId", "ownerLevel", "clientAddress", "vaults", "entities", "entityCount"])
 })
 
 test("a hidden vault and an unknown one get the same bytes, without the id", async () => {
