@@ -33,8 +33,8 @@ const filters = [
 /** Rows as the ledger writes them: one half is confirmed, inbound and on one network, the other the opposite of it. */
 const seed = (client: Awaited<ReturnType<typeof database>>, vaultId: string, from: number, to: number) =>
   client.query(
-    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT md5($1::text || n)::uuid, $1, net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
+    `INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT md5($1::text || n)::uuid, $1, (SELECT organization_id FROM vaults WHERE id = $1), net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
        net || '/native', 1, 'a', 'b', timestamptz '2024-01-01T00:00:00Z' + n * interval '1 second', format('{"n":%s}', n)
      FROM generate_series($2::int, $3::int) n, LATERAL (SELECT n % 2 AS half, CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`,
     [vaultId, from + 1, to]

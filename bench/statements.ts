@@ -31,8 +31,8 @@ const rounded = (value: number) => Math.round(value * 100) / 100
 const seedHistory = async (client: pg.Client) => {
   const each = HISTORY / ASSETS
   await client.query(
-    `INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at)
-     SELECT '${VAULT}', id, network, symbol, 1, date_trunc('milliseconds', now()), now() FROM assets WHERE id <> 'ethereum/native' LIMIT ${ASSETS}`
+    `INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, recorded_at)
+     SELECT '${VAULT}', 'org_bench', id, network, symbol, 1, date_trunc('milliseconds', now()), now() FROM assets WHERE id <> 'ethereum/native' LIMIT ${ASSETS}`
   )
   await client.query(
     `INSERT INTO balance_history (vault_id, asset_id, amount, as_of, recorded_at)
@@ -49,16 +49,16 @@ const seedVaults = async (client: pg.Client) => {
      SELECT 'vault_many_' || n, entity_id, organization_id, label, networks, created_at FROM vaults, generate_series(1, ${VAULTS}) n WHERE id = '${VAULT}'`
   )
   await client.query(
-    `INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at)
-     SELECT v.id, a.id, a.network, a.symbol, 1.5, '${yesterday}', now() FROM vaults v, assets a WHERE v.id LIKE 'vault_many_%' AND a.id = 'ethereum/native'`
+    `INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, recorded_at)
+     SELECT v.id, v.organization_id, a.id, a.network, a.symbol, 1.5, '${yesterday}', now() FROM vaults v, assets a WHERE v.id LIKE 'vault_many_%' AND a.id = 'ethereum/native'`
   )
   await client.query(
     `INSERT INTO balance_history (vault_id, asset_id, amount, as_of, recorded_at)
      SELECT vault_id, asset_id, amount, as_of, recorded_at FROM balances WHERE vault_id LIKE 'vault_many_%'`
   )
   await client.query(
-    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT md5(id)::uuid, id, 'ethereum', id, 0, 'inbound', 'confirmed', 'ethereum/native', 1.5, 'a', 'b', '${yesterday}', '{}' FROM vaults WHERE id LIKE 'vault_many_%'`
+    `INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT md5(id)::uuid, id, organization_id, 'ethereum', id, 0, 'inbound', 'confirmed', 'ethereum/native', 1.5, 'a', 'b', '${yesterday}', '{}' FROM vaults WHERE id LIKE 'vault_many_%'`
   )
   await client.query("VACUUM ANALYZE vaults, balances, balance_history, transactions")
 }

@@ -12,7 +12,7 @@ const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<strin
   ["portal"],
   ["client"],
   ["delivery", "routes", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks"],
-  ["custody", "routes", "ledger", "statements", "catalog", "vaults"],
+  ["custody", "routes", "ledger", "statements", "catalog", "portfolio", "vaults"],
   ["events", "routes", "retention", "proof", "feed", "log"],
   ["access", "routes", "organizations", "keys", "audit", "entities", "visibility", "credentials", "limits"],
   ["http"],

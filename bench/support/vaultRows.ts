@@ -69,8 +69,8 @@ export const seedTransactions = async (
   for (let start = from; start < to; start += 500_000) {
     await client.query(
       `
-      INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-      SELECT id, '${VAULT}', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
+      INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+      SELECT id, '${VAULT}', 'org_bench', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
         '{"id":"tx_0%s","hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s",'
         '"fee":null,"blockNumber":null,"blockHash":null,"memo":null,"externalId":null,"updatedAt":"2026-01-01T00:00:00.000Z"}',
         left(replace(id::text, '-', ''), 25), hash, amount, source, target, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))

@@ -8,6 +8,7 @@ import { AuditLogApi } from "../access/audit/AuditLogApi.ts"
 import { EntitiesApi } from "../access/entities/EntitiesApi.ts"
 import { CredentialApi } from "../access/visibility/CredentialApi.ts"
 import { CatalogApi } from "../custody/catalog/CatalogApi.ts"
+import { PortfolioApi } from "../custody/portfolio/PortfolioApi.ts"
 import { StatementsApi } from "../custody/statements/StatementsApi.ts"
 import { VaultsApi } from "../custody/vaults/VaultsApi.ts"
 import { DeliveriesApi } from "../delivery/deliveries/DeliveriesApi.ts"
@@ -25,6 +26,7 @@ const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")
 
 export class Api extends HttpApi.make("custody")
   .add(VaultsApi)
+  .add(PortfolioApi)
   .add(StatementsApi)
   .add(CatalogApi)
   .add(EntitiesApi)

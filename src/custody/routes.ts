@@ -3,6 +3,8 @@ import { Layer } from "effect"
 import { routed } from "../runtime/database/replica/ReadReplica.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import * as catalog from "./catalog/handlers.ts"
+import * as portfolio from "./portfolio/handlers.ts"
+import { PortfolioRepo } from "./portfolio/PortfolioRepo.ts"
 import * as statements from "./statements/handlers.ts"
 import { StatementsRepo } from "./statements/StatementsRepo.ts"
 import { BalanceHistoryRepo } from "./vaults/BalanceHistoryRepo.ts"
@@ -12,8 +14,10 @@ import { VaultsRepo } from "./vaults/VaultsRepo.ts"
 
 /** Reads that may use a replica and be up to 5 seconds old: custody data and its catalog. All others use the primary. Decision D-58. */
 const custodyReads = Layer.provide(
-  Layer.mergeAll(VaultsRepo.layer, BalanceHistoryRepo.layer, CatalogRepo.layer, TransactionExport.layer),
+  Layer.mergeAll(VaultsRepo.layer, BalanceHistoryRepo.layer, PortfolioRepo.layer, CatalogRepo.layer, TransactionExport.layer),
   routed
 )
 
-export const layer = Layer.mergeAll(vaults.layer, statements.layer, catalog.layer).pipe(Layer.provide([custodyReads, StatementsRepo.layer]))
+export const layer = Layer.mergeAll(vaults.layer, portfolio.layer, statements.layer, catalog.layer).pipe(
+  Layer.provide([custodyReads, StatementsRepo.layer])
+)

@@ -1,6 +1,6 @@
 /**
  * Pagination: every list has the same shape, parameters and cursors. A page is queried with one row more than `limit`, so
- * `nextCursor` is null exactly on the last page. A cursor is the sort key of the last row, encrypted and bound to the
+ * `nextCursor` is null exactly on the last page; only a list whose search is bounded may have short and empty pages before it. A cursor is the sort key of the last row, encrypted and bound to the
  * list, its path ids and its filters. It grants no access: access is evaluated again for each page. Spec: Common rules 2.
  * Decisions D-1, D-2, D-3.
  */
@@ -66,14 +66,21 @@ export interface PageOf<Row> {
   readonly nextCursor: string | null
 }
 
+/** Rows of a bounded search. It may have ended before it found as many as were asked for. */
+export interface Searched<Row> {
+  readonly rows: ReadonlyArray<Row>
+  /** The sort key of the last row that was looked at, if there may be more; null at the end of the list. */
+  readonly place: Key | null
+}
+
 interface PageRequest<Row, E, R> {
   readonly of: Of
   readonly limit: number
   readonly cursor: string | undefined
   /** Number of values in the sort key. */
   readonly keyLength: number
-  /** At most `take` rows after the key, in the list's order. */
-  readonly fetch: (after: Key | null, take: number) => Effect.Effect<ReadonlyArray<Row>, E, R>
+  /** At most `take` rows after the key, in the list's order: all that there are, or what a bounded search found. */
+  readonly fetch: (after: Key | null, take: number) => Effect.Effect<ReadonlyArray<Row> | Searched<Row>, E, R>
   readonly keyOf: (row: Row) => Key
 }
 
@@ -135,14 +142,14 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
           if (opened !== null && reading !== undefined)
             reading.needs = Math.max(reading.needs, opened.seen ?? reading.begun ?? reading.needs)
           return Effect.map(ask.fetch(opened?.key ?? null, ask.limit + 1), (found): PageOf<Row> => {
-            const last = found[ask.limit - 1]
-            return found.length > ask.limit && last !== undefined
-              ? {
-                  rows: found.slice(0, ask.limit),
-                  limit: ask.limit,
-                  nextCursor: seal(contextOf(ask.of), ask.keyOf(last), reading?.seen)
-                }
-              : { rows: found, limit: ask.limit, nextCursor: null }
+            const { place, rows } = "rows" in found ? found : { rows: found, place: null }
+            const last = rows[ask.limit - 1]
+            const next = rows.length > ask.limit && last !== undefined ? ask.keyOf(last) : place
+            return {
+              rows: rows.slice(0, ask.limit),
+              limit: ask.limit,
+              nextCursor: next === null ? null : seal(contextOf(ask.of), next, reading?.seen)
+            }
           })
         })
     }

@@ -9,6 +9,13 @@ import { GivenId } from "../values/givenId.ts"
 export const query = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error", errors: "all" } })
 
+/** Values of a filter that matches any of them, as a parameter that may be repeated. */
+export const anyOf = <A extends string, I extends string>(item: Schema.Schema<A, I>, description: string) =>
+  Schema.optional(Schema.Array(item).annotations({ description: `${description}; may be given several times` }))
+
+/** Ids of such a filter. */
+export const anyId = (description: string) => anyOf(GivenId, description)
+
 /** An endpoint without query parameters. A record of never: a struct without fields would accept any parameter. */
 export const noQuery = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({ parseOptions: { errors: "all" } })
 

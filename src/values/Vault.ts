@@ -39,6 +39,26 @@ export const Balance = Schema.Struct({
 }).annotations({ identifier: "Balance", title: "Balance" })
 export type Balance = typeof Balance.Type
 
+/** The vault of a row in lists across vaults. */
+const vaultId = described("Vault that it belongs to", "vault_dkjh7m6gvxzc2wjrphqz46b3br")
+
+/** In the list across vaults: a balance of a vault, or the sum of an asset's balances. One schema, for generators of clients. C-11. */
+export const PortfolioBalance = Schema.Struct({
+  ...Balance.fields,
+  asOf: Schema.optional(timestamp("Time of the record that the amount comes from; absent with `sumBy`")),
+  vaultId: Schema.optional(vaultId.annotations({ description: "Vault that it belongs to; absent with `sumBy`" })),
+  vaultCount: Schema.optional(
+    Schema.Int.annotations({
+      jsonSchema: {
+        type: "integer",
+        minimum: 1,
+        description: "With `sumBy`: vaults with a balance of the asset, zero included"
+      }
+    })
+  )
+}).annotations({ identifier: "PortfolioBalance", title: "Balance of a vault or of all" })
+export type PortfolioBalance = typeof PortfolioBalance.Type
+
 /** One record of a balance's history. C-6. */
 export const BalanceRecord = Schema.Struct({
   asset: assetId,
@@ -129,6 +149,12 @@ export const Transaction = Schema.Struct({
   updatedAt: timestamp("When the service last changed it")
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type
+
+/** A transaction in lists across vaults. C-11. */
+export const VaultTransaction = Schema.Struct({ ...Transaction.fields, vaultId }).annotations({
+  identifier: "VaultTransaction",
+  title: "Transaction of a vault"
+})
 
 /** The names of a transaction's fields, in the documented order. */
 export const transactionFields = Object.keys(Transaction.fields) as ReadonlyArray<keyof Transaction>

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import { delivery, event, insertDeliveries, insertEvents } from "../events/log/eventRows.ts"
 import { useApp } from "../support/app.ts"
-import { address, asset, balance, network, smallest, transaction, user, vault } from "../support/records.ts"
+import { address, asset, balance, entity, network, smallest, transaction, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
 
 const app = useApp()
@@ -20,6 +20,9 @@ const lists = [
   "/v1/vaults",
   "/v1/assets",
   "/v1/networks",
+  "/v1/entities",
+  "/v1/transactions",
+  "/v1/balances",
   "/v1/vaults/vault_a/balances",
   "/v1/vaults/vault_a/transactions",
   "/v1/vaults/vault_a/addresses",
@@ -34,6 +37,8 @@ beforeAll(async () => {
     ...smallest(),
     network("bitcoin"),
     { type: "organization", id: "org_a", name: "A", networks: ["ethereum", "bitcoin"] },
+    entity("entity_b", "org_a"),
+    entity("entity_c", "org_a"),
     vault("vault_b", "entity_a"),
     user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
     ...[1, 2, 3, 4].map((number) => asset(long(number), { symbol: '"'.repeat(64), name: "Long" })),
@@ -69,7 +74,7 @@ const refused = async (target: string, code: string) => {
 
 describe("the shape of list responses", () => {
   test("every paginated list has this shape and nothing else: no totals", async () => {
-    expect(lists).toHaveLength(11)
+    expect(lists).toHaveLength(14)
     for (const list of lists) {
       const { headers, json } = await app.get(`${open(list)}limit=1`, key)
       expect([list, Object.keys(json), Object.keys(json.pagination)]).toEqual([list, ["data", "pagination"], ["limit", "nextCursor"]])

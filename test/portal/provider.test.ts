@@ -200,7 +200,7 @@ describe("the identity provider", () => {
     expect(await ending()).toEqual(["/portal/", "enrolment"])
   })
 
-  test("an answer without an ID token, with a forged one, or for another request is refused", async () => {
+  test("an answer without an ID token, or with a forged or foreign one, is refused", async () => {
     await app.feed([user("user_t", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_t"), password: null })
     person = { sub: "p10", email: "user_t@example.com", email_verified: true }

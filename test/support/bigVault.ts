@@ -7,7 +7,7 @@ export const BIG = 60_000
 /** Inserts transactions of one time, as the ledger writes them. */
 export const fillVault = (app: App, vaultId: string) =>
   app.insert(
-    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT gen_random_uuid(), '${vaultId}', 'ethereum', 'big' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2022-01-01', '{"hash":"' || repeat('x', 600) || '"}'
+    `INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT gen_random_uuid(), '${vaultId}', 'org_a', 'ethereum', 'big' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2022-01-01', '{"hash":"' || repeat('x', 600) || '"}'
      FROM generate_series(1, ${BIG}) n`
   )

@@ -47,8 +47,10 @@ const scoped =
 
 /** Routes for any valid key, about itself. */
 export class Authenticated extends scoped<Authenticated>()("Authenticated", authenticationFailure) {}
-/** Lists that need `vault:read`: vaults, assets, networks. */
+/** Lists that need `vault:read`: vaults, assets, networks, transactions and balances across vaults. */
 export class VaultsReadable extends scoped<VaultsReadable>()("VaultsReadable", collectionFailure) {}
+/** Such a list that also responds with CSV or NDJSON. */
+export class VaultsDocumentReadable extends scoped<VaultsDocumentReadable>()("VaultsDocumentReadable", collectionFailure) {}
 /** The list of entities: needs `vault:read` or `webhook:read`. */
 export class EntitiesReadable extends scoped<EntitiesReadable>()("EntitiesReadable", collectionFailure) {}
 /** Routes that name a vault. */
@@ -91,6 +93,9 @@ const requireAuditor = (principal: PrincipalState): Effect.Effect<void, ProblemO
         ? Effect.void
         : problem("insufficient_scope", "The API key is limited to some vaults, and the audit log is of the whole organization.")
 
+/** Media types of files, besides JSON. */
+const documents = ["text/csv", "application/x-ndjson"]
+
 /** The middlewares: authenticate, reject what no handler should see, check the scope. */
 export const layer = Effect.map(Authentication, ({ authenticate }) => {
   const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>, types: ReadonlyArray<string> = []) => {
@@ -99,8 +104,8 @@ export const layer = Effect.map(Authentication, ({ authenticate }) => {
     )
     return { apiKey: () => authorized }
   }
-  const collection = (...any: ReadonlyArray<Scope>) =>
-    allowed(({ scopes }) => (any.some((scope) => scopes.has(scope)) ? Effect.void : insufficientScope(...any)))
+  const collection = (any: ReadonlyArray<Scope>, types?: ReadonlyArray<string>) =>
+    allowed(({ scopes }) => (any.some((scope) => scopes.has(scope)) ? Effect.void : insufficientScope(...any)), types)
   const resource = (scope: Scope, types?: ReadonlyArray<string>) =>
     allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()), types)
   return Layer.mergeAll(
@@ -108,11 +113,12 @@ export const layer = Effect.map(Authentication, ({ authenticate }) => {
       Authenticated,
       allowed(() => Effect.void)
     ),
-    Layer.succeed(VaultsReadable, collection("vault:read")),
-    Layer.succeed(EntitiesReadable, collection("vault:read", "webhook:read")),
+    Layer.succeed(VaultsReadable, collection(["vault:read"])),
+    Layer.succeed(VaultsDocumentReadable, collection(["vault:read"], documents)),
+    Layer.succeed(EntitiesReadable, collection(["vault:read", "webhook:read"])),
     Layer.succeed(VaultReadable, resource("vault:read")),
-    Layer.succeed(VaultDocumentReadable, resource("vault:read", ["text/csv", "application/x-ndjson"])),
-    Layer.succeed(WebhooksReadable, collection("webhook:read")),
+    Layer.succeed(VaultDocumentReadable, resource("vault:read", documents)),
+    Layer.succeed(WebhooksReadable, collection(["webhook:read"])),
     Layer.succeed(WebhookReadable, resource("webhook:read")),
     Layer.succeed(WebhooksManageable, allowed(requireManage)),
     Layer.succeed(AuditReadable, allowed(requireAuditor))

@@ -185,6 +185,60 @@ export interface DepositAddress {
   readonly assetType: string
 }
 
+export interface VaultTransaction {
+  /** Opaque, prefixed tx_; the same for a network, hash, index, vault and direction */
+  readonly id: string
+  /** On-chain transaction hash */
+  readonly hash: string
+  /** Network it settled on */
+  readonly network: string
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
+  readonly status: TransactionStatus
+  /** Into or out of the vault */
+  readonly direction: Direction
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  readonly amount: string
+  /** Source address */
+  readonly from: string
+  /** Destination address */
+  readonly to: string
+  /** When it settled; before that, when it was first seen */
+  readonly timestamp: string
+  /** What the vault paid for it; amount does not contain it */
+  readonly fee: TransactionFee | null
+  /** Number of its block, in digits */
+  readonly blockNumber: string | null
+  /** Hash of its block */
+  readonly blockHash: string | null
+  /** Memo or destination tag */
+  readonly memo: string | null
+  /** The custody platform's own id */
+  readonly externalId: string | null
+  /** When the service last changed it */
+  readonly updatedAt: string
+  /** Vault that it belongs to */
+  readonly vaultId: string
+}
+
+export type BalanceSum = "asset"
+
+export interface PortfolioBalance {
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  /** Friendly network name */
+  readonly network: string
+  /** Ticker */
+  readonly symbol: string
+  readonly amount: string
+  /** Time of the record that the amount comes from; absent with `sumBy` */
+  readonly asOf?: string | undefined
+  /** Vault that it belongs to; absent with `sumBy` */
+  readonly vaultId?: string | undefined
+  /** With `sumBy`: vaults with a balance of the asset, zero included */
+  readonly vaultCount?: number | undefined
+}
+
 export interface Statement {
   /** The vault */
   readonly vaultId: string
@@ -258,4 +312,11 @@ export interface Network {
   readonly name: string
   /** Whether its assets have value */
   readonly kind: "mainnet" | "testnet"
+}
+
+export interface Entity {
+  /** Opaque, prefixed entity_ */
+  readonly id: string
+  /** Human-readable name */
+  readonly name: string
 }

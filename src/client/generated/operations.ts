@@ -6,17 +6,21 @@ import type {
   Asset,
   Balance,
   BalanceRecord,
+  BalanceSum,
   DepositAddress,
   Direction,
+  Entity,
   ExportAmounts,
   ExportFormat,
   Network,
+  PortfolioBalance,
   Statement,
   StatementSummary,
   Transaction,
   TransactionDetail,
   TransactionStatus,
-  Vault
+  Vault,
+  VaultTransaction
 } from "./custody.ts"
 import type {
   AuditAction,
@@ -72,10 +76,12 @@ export interface ListBalanceHistoryQuery {
   readonly limit?: number | undefined
   /** The asset; an EVM contract in either letter case */
   readonly asset: string
-  /** Only records at or after this time */
+  /** Only records at or after this */
   readonly occurredAfter?: string | undefined
-  /** Only records at or before this time */
+  /** Only records at or before this */
   readonly occurredBefore?: string | undefined
+  /** Only records before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
@@ -98,6 +104,8 @@ export interface ListTransactionsQuery {
   readonly occurredAfter?: string | undefined
   /** Only with a timestamp at or before this */
   readonly occurredBefore?: string | undefined
+  /** Only with a timestamp before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
@@ -122,6 +130,8 @@ export interface ExportTransactionsQuery {
   readonly occurredAfter?: string | undefined
   /** Only with a timestamp at or before this */
   readonly occurredBefore?: string | undefined
+  /** Only with a timestamp before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
 }
 
 /** Filters of {@link Operations.listAddresses}. */
@@ -130,6 +140,84 @@ export interface ListAddressesQuery {
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
+/** Filters of {@link Operations.listAllTransactions}. */
+export interface ListAllTransactionsQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Only this vault; may be given several times */
+  readonly vaultId?: ReadonlyArray<string> | undefined
+  /** Only vaults of this entity; may be given several times */
+  readonly entityId?: ReadonlyArray<string> | undefined
+  /** Only from or to this address; an EVM address in either letter case */
+  readonly address?: string | undefined
+  /** Only this status */
+  readonly status?: TransactionStatus | undefined
+  /** Only this direction */
+  readonly direction?: Direction | undefined
+  /** Only this asset; an EVM contract in either letter case */
+  readonly asset?: string | undefined
+  /** Only this network */
+  readonly network?: string | undefined
+  /** Only this transaction hash */
+  readonly hash?: string | undefined
+  /** Only with a timestamp at or after this */
+  readonly occurredAfter?: string | undefined
+  /** Only with a timestamp at or before this */
+  readonly occurredBefore?: string | undefined
+  /** Only with a timestamp before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
+/** Filters of {@link Operations.exportAllTransactions}. */
+export interface ExportAllTransactionsQuery {
+  /** `csv` (RFC 4180), or `ndjson`: one Transaction per line */
+  readonly format: ExportFormat
+  /** Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or `plain`, for programs. Amounts in NDJSON are plain. */
+  readonly amounts?: ExportAmounts | undefined
+  /** Only this vault; may be given several times */
+  readonly vaultId?: ReadonlyArray<string> | undefined
+  /** Only vaults of this entity; may be given several times */
+  readonly entityId?: ReadonlyArray<string> | undefined
+  /** Only from or to this address; an EVM address in either letter case */
+  readonly address?: string | undefined
+  /** Only this status */
+  readonly status?: TransactionStatus | undefined
+  /** Only this direction */
+  readonly direction?: Direction | undefined
+  /** Only this asset; an EVM contract in either letter case */
+  readonly asset?: string | undefined
+  /** Only this network */
+  readonly network?: string | undefined
+  /** Only this transaction hash */
+  readonly hash?: string | undefined
+  /** Only with a timestamp at or after this */
+  readonly occurredAfter?: string | undefined
+  /** Only with a timestamp at or before this */
+  readonly occurredBefore?: string | undefined
+  /** Only with a timestamp before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
+}
+
+/** Filters of {@link Operations.listAllBalances}. */
+export interface ListAllBalancesQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Only vaults of this entity; may be given several times */
+  readonly entityId?: ReadonlyArray<string> | undefined
+  /** Only this asset; an EVM contract in either letter case */
+  readonly asset?: string | undefined
+  /** Only this network */
+  readonly network?: string | undefined
+  /** Balances at this time, which must not be in the future; default: present balances */
+  readonly at?: string | undefined
+  /** `asset`: one line per asset with the exact sum of its balances */
+  readonly sumBy?: BalanceSum | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
@@ -184,6 +272,14 @@ export interface ListNetworksQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.listEntities}. */
+export interface ListEntitiesQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
 /** Filters of {@link Operations.listWebhooks}. */
 export interface ListWebhooksQuery {
   /** Page size; 100 by default */
@@ -210,6 +306,8 @@ export interface ListEventsQuery {
   readonly occurredAfter?: string | undefined
   /** Only at or before this */
   readonly occurredBefore?: string | undefined
+  /** Only before this; not together with `occurredBefore` */
+  readonly occurredUntil?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
@@ -316,6 +414,12 @@ export interface Operations {
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
+  /** List transactions of all vaults. Transactions of all vaults that the API key can see, most recent first, each with its `vaultId`. Filters are combined with AND; a vault or entity that the key cannot see matches nothing. A page looks at no more than 20,000 transactions, so it may be short or empty although `nextCursor` is not null. `GET /v1/transactions` */
+  listAllTransactions(query?: ListAllTransactionsQuery, options?: RequestOptions): Pages<VaultTransaction>
+  /** Export transactions of all vaults. All transactions that the list returns with these filters, as one file, with the limits of the export of one vault. `GET /v1/transactions/export` */
+  exportAllTransactions(query: ExportAllTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
+  /** List balances of all vaults. Balances of all vaults that the API key can see, by network, the native asset first, then by symbol and vault, each with its `vaultId`. With `at`, balances from the last records at or before that time. With `sumBy=asset`, one line per asset: the sum over these vaults, with `vaultCount` instead of `vaultId`. A page looks at a bounded number of balances, so it may be short or empty although `nextCursor` is not null. `GET /v1/balances` */
+  listAllBalances(query?: ListAllBalancesQuery, options?: RequestOptions): Pages<PortfolioBalance>
   /** List statements. The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first; `from` and `to` are then required. `GET /v1/vaults/{vaultId}/statements` */
   listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
   /** Get a statement. The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
@@ -326,6 +430,8 @@ export interface Operations {
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
+  /** List entities. Entities that the API key reaches, by id: all of the organization for an owner, otherwise those of the vaults on which the user has the Developer role. A key with a vault allowlist reaches the entities of its visible vaults. `GET /v1/entities` */
+  listEntities(query?: ListEntitiesQuery, options?: RequestOptions): Pages<Entity>
   /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks. `POST /v1/webhooks` */
   createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<WebhookWithSecret>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
@@ -404,11 +510,15 @@ export interface OperationErrors {
   readonly getTransaction: CommonErrorCode | "not_found"
   readonly exportTransactions: CommonErrorCode | "not_found" | "too_many_rows" | "too_many_exports"
   readonly listAddresses: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly listAllTransactions: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
+  readonly exportAllTransactions: CommonErrorCode | "insufficient_scope" | "too_many_rows" | "too_many_exports"
+  readonly listAllBalances: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getStatement: CommonErrorCode | "not_found"
   readonly getStatementSummary: CommonErrorCode | "not_found" | "not_sealed"
   readonly listAssets: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly listNetworks: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
+  readonly listEntities: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly createWebhook:
     | CommonErrorCode
     | "malformed_json"
@@ -585,6 +695,17 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     once: false
   },
   listAddresses: { method: "GET", path: "/v1/vaults/{vaultId}/addresses", pages: true, query: true, file: false, body: false, once: false },
+  listAllTransactions: { method: "GET", path: "/v1/transactions", pages: true, query: true, file: false, body: false, once: false },
+  exportAllTransactions: {
+    method: "GET",
+    path: "/v1/transactions/export",
+    pages: false,
+    query: true,
+    file: true,
+    body: false,
+    once: false
+  },
+  listAllBalances: { method: "GET", path: "/v1/balances", pages: true, query: true, file: false, body: false, once: false },
   listStatements: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/statements",
@@ -614,6 +735,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
   },
   listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, body: false, once: false },
   listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, body: false, once: false },
+  listEntities: { method: "GET", path: "/v1/entities", pages: true, query: true, file: false, body: false, once: false },
   createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, body: true, once: true },
   listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, body: false, once: false },
   previewWebhook: { method: "POST", path: "/v1/webhooks/preview", pages: false, query: false, file: false, body: true, once: false },

@@ -1,12 +1,13 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
 import type { ReceivedEvent } from "../receivedEvent.ts"
+import type { Entity } from "./custody.ts"
 
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */
   readonly url: string
-  /** Operating units whose events it receives */
-  readonly entityIds: ReadonlyArray<string>
+  /** Operating units whose events it receives, from `GET /v1/entities`; may be left out by a key that reaches exactly one */
+  readonly entityIds?: ReadonlyArray<string> | undefined
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
   /** Where operational notices go */
@@ -98,8 +99,8 @@ export interface Webhook {
 }
 
 export interface PreviewWebhook {
-  /** Operating units whose events it would receive */
-  readonly entityIds: ReadonlyArray<string>
+  /** Operating units whose events it would receive, from `GET /v1/entities`; may be left out by a key that reaches exactly one */
+  readonly entityIds?: ReadonlyArray<string> | undefined
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
   /** Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now */
@@ -444,6 +445,10 @@ export interface Credential {
     /** Those that reads return; 0 without `vault:read` */
     readonly visible: number
   }
+  /** Entities that `GET /v1/entities` returns: the first 100 */
+  readonly entities: ReadonlyArray<Entity>
+  /** Entities that `GET /v1/entities` returns; 0 without `vault:read` and `webhook:read` */
+  readonly entityCount: number
   /** The vault named by `vaultId`; absent without that parameter */
   readonly vault?:
     | {

@@ -47,11 +47,12 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   if (balances.length > 0) {
     yield* sql`
       WITH held AS (${heldAssets(sql, state, balances)})
-      INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at)
-      SELECT b.vault_id, b.asset_id, a.network, a.symbol, b.amount, b.as_of, b.recorded_at
-      FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[],
-        ${balances.map((_) => _.amount)}::numeric[], ${balances.map((_) => _.asOf)}::timestamptz[], ${balances.map((_) => _.recordedAt)}::timestamptz[])
-        AS b (vault_id, asset_id, amount, as_of, recorded_at) JOIN assets a ON a.id = b.asset_id
+      INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, recorded_at)
+      SELECT b.vault_id, b.organization_id, b.asset_id, a.network, a.symbol, b.amount, b.as_of, b.recorded_at
+      FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => state.vaults.get(_.vaultId)?.organizationId)}::text[],
+        ${balances.map((_) => _.asset)}::text[], ${balances.map((_) => _.amount)}::numeric[],
+        ${balances.map((_) => _.asOf)}::timestamptz[], ${balances.map((_) => _.recordedAt)}::timestamptz[])
+        AS b (vault_id, organization_id, asset_id, amount, as_of, recorded_at) JOIN assets a ON a.id = b.asset_id
       ON CONFLICT (vault_id, asset_id) DO UPDATE SET amount = excluded.amount, as_of = excluded.as_of, recorded_at = excluded.recorded_at, updated_at = now()`
   }
   const added = state.balanceHistory.added()

@@ -86,11 +86,12 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
     const fees = rows.flatMap(({ fee, vaultId }) => (fee === null ? [] : [{ vaultId, asset: fee.asset }]))
     yield* sql`
       WITH held AS (${heldAssets(sql, state, [...rows, ...fees])})
-      INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+      INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
         fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
-      SELECT id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+      SELECT id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
         fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, string_to_array(event_ids, ' ')
-      FROM unnest(${column(uuid)}::uuid[], ${column((_) => _.vaultId)}::text[], ${column((_) => _.network)}::text[],
+      FROM unnest(${column(uuid)}::uuid[], ${column((_) => _.vaultId)}::text[],
+        ${column((_) => state.vaults.get(_.vaultId)?.organizationId)}::text[], ${column((_) => _.network)}::text[],
         ${column((_) => _.hash)}::text[], ${column((_) => _.index)}::int[], ${column((_) => _.direction)}::text[],
         ${column((_) => _.status)}::text[], ${column((_) => _.asset)}::text[], ${column((_) => _.amount)}::numeric[],
         ${column((_) => _.from)}::text[], ${column((_) => _.to)}::text[], ${column((_) => _.timestamp)}::timestamptz[],
@@ -99,7 +100,7 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
         ${column((_) => _.externalId)}::text[], ${column((_) => _.version)}::int[], ${column((_) => _.occurredAt)}::timestamptz[],
         ${column((_) => _.updatedAt)}::timestamptz[], ${column((_) => transactionJson(transactionOf(_)))}::text[],
         ${column((_) => _.eventIds.join(" "))}::text[])
-        AS t (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+        AS t (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
           fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
       ON CONFLICT (id) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id, amount = excluded.amount,
         from_address = excluded.from_address, to_address = excluded.to_address, timestamp = excluded.timestamp,

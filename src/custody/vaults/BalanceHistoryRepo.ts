@@ -11,6 +11,7 @@ import { inPeriod, type Period } from "../../http/Period.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { Balance, BalanceRecord } from "../../values/Vault.ts"
+import { balanceAt } from "./balanceAt.ts"
 import type { Rows } from "./VaultsRepo.ts"
 
 /** Filters of an asset's history. */
@@ -47,15 +48,11 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
         network: string | undefined,
         after: Key | null,
         take: number
-      ): Rows<Balance> =>
-        decodeBalances(sql`
-          SELECT v.asset_id AS asset, v.network, v.symbol, coalesce(h.amount, v.amount) AS amount, coalesce(h.as_of, v.as_of) AS "asOf"
-          FROM balances v LEFT JOIN LATERAL (
-            SELECT h.amount, h.as_of FROM balance_history h
-            WHERE h.vault_id = v.vault_id AND h.asset_id = v.asset_id AND h.as_of <= ${at}::timestamptz AND v.as_of > ${at}::timestamptz
-            ORDER BY h.as_of DESC, h.id DESC LIMIT 1
-          ) h ON true
-          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)} AND (h.as_of IS NOT NULL OR v.as_of <= ${at}::timestamptz)
+      ): Rows<Balance> => {
+        const { amount, asOf, exists, join } = balanceAt(sql, at)
+        return decodeBalances(sql`
+          SELECT v.asset_id AS asset, v.network, v.symbol, ${sql.literal(amount)} AS amount, ${sql.literal(asOf)} AS "asOf"
+          FROM balances v ${join} WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)} AND ${exists}
           ${and(
             sql,
             network !== undefined && sql`v.network = ${network}`,
@@ -66,7 +63,8 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
           ORDER BY v.network, v.is_token, v.symbol, v.asset_id LIMIT ${take}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie
-        ),
+        )
+      },
 
       /** A page of an asset's history, newest first; for equal times the last recorded first. */
       history: (

@@ -1,5 +1,5 @@
 /**
- * Exports a vault's transactions as one file from one consistent snapshot: a transaction of its own, read in parts as the
+ * Exports transactions of a vault, or across vaults, as one file from one consistent snapshot: a transaction of its own, read in parts as the
  * client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for a
  * minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
  */
@@ -7,11 +7,13 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as SqlError from "@effect/sql/SqlError"
 import { Effect, Exit, Runtime, Schema, Scope } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
-import { inPeriod } from "../../http/Period.ts"
-import { notFound, problem } from "../../http/Problem.ts"
+import type { Key } from "../../http/Page.ts"
+import { inPeriod, type Period } from "../../http/Period.ts"
+import { notFound, type ProblemOf, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { againOnPrimary } from "../../runtime/database/replica/ReadReplica.ts"
@@ -33,6 +35,21 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
     filter.network !== undefined && sql`v.network = ${filter.network}`,
     filter.hash !== undefined && sql`v.hash = ${filter.hash}`
   )}`
+
+/** The rows of a file, of those that its reader can see. */
+export interface ExportSource<E = never> {
+  /** What the file is named after. Fails if the reader may not have the file. */
+  readonly permit: (principal: PrincipalState, snapshot: Snapshot) => Effect.Effect<string, E | SqlError.SqlError>
+  /** The label in a name of ASCII characters, if the other has none. */
+  readonly plainLabel: string
+  readonly period: Period
+  /** A row `v` as the text of its line, for SQL. */
+  readonly json: string
+  /** Up to this many of the rows, in any order. */
+  readonly some: (most: number) => Statement.Fragment
+  /** The next rows of `transactions v`, newest first. */
+  readonly page: (after: Key | null, take: number) => Statement.Fragment
+}
 
 /** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
 const CONCURRENCY = 2,
@@ -90,69 +107,85 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     })
 
     // Each vault and asset of a part is looked up once, not once per row.
-    const namesOfPart = sql`CASE WHEN count(*) > 0 THEN json_build_object('vaultIds', json_agg(r.vault_id),
-      'labels', (SELECT json_object_agg(w.id, w.label) FROM vaults w WHERE w.id = ANY (array_agg(r.vault_id))),
-      'symbols', (SELECT json_object_agg(a.id, a.symbol) FROM assets a WHERE a.id = ANY (array_agg(r.asset_id))))::text END`
+    const namesOfPart = sql`CASE WHEN count(*) > 0 THEN json_build_object('vaultIds', json_agg(v.vault_id),
+      'labels', (SELECT json_object_agg(w.id, w.label) FROM vaults w WHERE w.id = ANY (array_agg(v.vault_id))),
+      'symbols', (SELECT json_object_agg(a.id, a.symbol) FROM assets a WHERE a.id = ANY (array_agg(v.asset_id))))::text END`
 
-    const prepare = Effect.fnUntraced(function* (
+    const ofVault = (vaultId: string, filter: TransactionFilter): ExportSource<ProblemOf<"not_found">> => {
+      const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
+      return {
+        permit: (principal, snapshot) =>
+          Effect.flatMap(
+            decodeLabel(
+              snapshot.query(
+                sql`SELECT v.label FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql`${vaultId}::text`)}`
+              )
+            ),
+            ([seen]) => (seen === undefined ? notFound() : Effect.succeed(seen.label))
+          ),
+        plainLabel: vaultId,
+        period: filter,
+        json: JSON_OF_ROW,
+        some: (most) => sql`SELECT 1 FROM transactions v WHERE ${where} LIMIT ${most}`,
+        page: (after, take) => sql`
+          SELECT v.* FROM transactions v WHERE ${where}
+          ${and(sql, after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`)}
+          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`
+      }
+    }
+
+    const prepare = Effect.fnUntraced(function* <E>(
       principal: PrincipalState,
-      vaultId: string,
-      format: ExportFormat,
-      filter: TransactionFilter
+      { json, page, permit, some }: ExportSource<E>,
+      format: ExportFormat
     ) {
       const snapshot = yield* snapshots.open
-      const [seen] = yield* decodeLabel(
-        snapshot.query(sql`SELECT v.label FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql`${vaultId}::text`)}`)
-      )
-      if (seen === undefined) return yield* notFound()
+      const label = yield* permit(principal, snapshot)
       yield* takePlace(snapshot, principal)
-      const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
-      const [found] = yield* decodeCount(
-        snapshot.query(sql`SELECT count(*) AS count FROM (SELECT 1 FROM transactions v WHERE ${where} LIMIT ${exportMaxRows + 1}) v`)
-      )
+      const [found] = yield* decodeCount(snapshot.query(sql`SELECT count(*) AS count FROM (${some(exportMaxRows + 1)}) v`))
       if ((found?.count ?? 0) > exportMaxRows) {
         return yield* problem(
           "too_many_rows",
           `More than ${exportMaxRows} transactions match, and an export has at most ${exportMaxRows}. Narrow the filters.`
         )
       }
-      let last: Pick<typeof Part.Type, "timestamp" | "id"> | undefined
+      let last: Key | null = null
+      // One text for a whole part: as rows, each would cost the driver several objects.
       const next = Effect.gen(function* () {
-        const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::uuid)`)
-        // One text for a whole part: as rows, each would cost the driver several objects.
         const [part] = yield* decodeParts(
           snapshot.query(sql`
-          SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id,
+          SELECT string_agg(${sql.literal(json)} || E'\\n', '') AS lines, count(*) AS count, min(v.timestamp) AS timestamp, (array_agg(v.id))[count(*)] AS id,
             ${format === "csv" ? namesOfPart : sql`NULL`} AS names
-          FROM (SELECT ${sql.literal(JSON_OF_ROW)} AS json, v.timestamp, v.id, v.vault_id, v.asset_id FROM transactions v
-            WHERE ${where} ${behind} ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
+          FROM (${page(last, PART)}) v`)
         )
         // Without the part's text, which would otherwise stay in memory while the next part is sent.
-        last = part && { timestamp: part.timestamp, id: part.id }
+        last = part === undefined || part.timestamp === null || part.id === null ? null : [part.timestamp, part.id]
         return { lines: part?.lines ?? "", names: part?.names ?? none, isLast: (part?.count ?? 0) < PART }
       })
-      return { label: seen.label, next }
+      return { label, next }
     })
 
     return {
-      /** The file as a response; 404 if the vault is not visible. */
-      start: Effect.fn("TransactionExport.start")(function* (
+      /** The transactions of a vault. */
+      ofVault,
+
+      /** The file as a response; 404 if its vault is not visible. */
+      start: Effect.fn("TransactionExport.start")(function* <E>(
         principal: PrincipalState,
-        vaultId: string,
-        { amounts, format }: { readonly format: ExportFormat; readonly amounts: Amounts },
-        filter: TransactionFilter
+        source: ExportSource<E>,
+        { amounts, format }: { readonly format: ExportFormat; readonly amounts: Amounts }
       ) {
         const { method } = yield* HttpServerRequest.HttpServerRequest
         const context = yield* currentRequest
         const scope = yield* Scope.make()
         const close = () => runPromise(Scope.close(scope, Exit.void))
-        const { label, next } = yield* againOnPrimary(prepare(principal, vaultId, format, filter)).pipe(
+        const { label, next } = yield* againOnPrimary(prepare(principal, source, format)).pipe(
           Scope.extend(scope),
           Effect.catchTag("SqlError", Effect.die),
           Effect.onError(() => Scope.close(scope, Exit.void))
         )
         const contentType = format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson"
-        const headers = { "content-disposition": exportName({ label, vaultId, format, filter }) }
+        const headers = { "content-disposition": exportName({ label, format, ...source }) }
         if (method === "HEAD") {
           yield* Scope.close(scope, Exit.void)
           return HttpServerResponse.raw(new ReadableStream(), { contentType, headers })

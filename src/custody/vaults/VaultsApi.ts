@@ -26,15 +26,18 @@ import {
 } from "../../values/Vault.ts"
 import { csvHeader, csvLines } from "./transactionCsv.ts"
 
-const TooManyRows = problems("TooManyRows", "too_many_rows")
-const TooManyExports = problems("TooManyExports", "too_many_exports")
+/** 422 of exports. */
+export const TooManyRows = problems("TooManyRows", "too_many_rows")
+/** 429 of exports. */
+export const TooManyExports = problems("TooManyExports", "too_many_exports")
 
 const path = Schema.Struct({ vaultId: pathId("vault, from List vaults") })
-const filter = <A, I extends string>(schema: Schema.Schema<A, I>, description: string) =>
+/** An optional query parameter. */
+export const filter = <A, I extends string>(schema: Schema.Schema<A, I>, description: string) =>
   Schema.optional(schema.annotations({ description }))
 
-/** Filters of a vault's transactions. */
-const TransactionFilters = {
+/** Filters of transactions. */
+export const TransactionFilters = {
   status: filter(TransactionStatus, "Only this status"),
   direction: filter(Direction, "Only this direction"),
   asset: filter(AssetIdInput, "Only this asset; an EVM contract in either letter case"),
@@ -44,12 +47,28 @@ const TransactionFilters = {
 }
 
 /** A line of an export as NDJSON, and what CSV has besides. */
-const jsonLine = `${transactionJson(transactionExample)}\n`,
-  exampleNames = {
-    vaultIds: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"],
-    labels: { vault_dkjh7m6gvxzc2wjrphqz46b3br: "Exchange Hot Wallet" },
-    symbols: { [transactionExample.asset]: "USDT" }
-  }
+const jsonLine = `${transactionJson(transactionExample)}\n`
+export const exampleNames = {
+  vaultIds: ["vault_dkjh7m6gvxzc2wjrphqz46b3br"],
+  labels: { vault_dkjh7m6gvxzc2wjrphqz46b3br: "Exchange Hot Wallet" },
+  symbols: { [transactionExample.asset]: "USDT" }
+}
+
+/** How a file is written, as query parameters. */
+export const ExportForm = {
+  format: Schema.Literal("csv", "ndjson").annotations({
+    title: "ExportFormat",
+    description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line"
+  }),
+  amounts: Schema.optionalWith(
+    Schema.Literal("spreadsheet", "plain").annotations({
+      title: "ExportAmounts",
+      description:
+        "Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or `plain`, for programs. Amounts in NDJSON are plain."
+    }),
+    { default: () => "spreadsheet" }
+  )
+}
 
 /** The query of a vault's transactions. */
 export const TransactionQuery = query({ ...PageParams, ...TransactionFilters }).pipe(withOneEnd)
@@ -137,18 +156,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .setPath(path)
       .setUrlParams(
         query({
-          format: Schema.Literal("csv", "ndjson").annotations({
-            title: "ExportFormat",
-            description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line"
-          }),
-          amounts: Schema.optionalWith(
-            Schema.Literal("spreadsheet", "plain").annotations({
-              title: "ExportAmounts",
-              description:
-                "Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or `plain`, for programs. Amounts in NDJSON are plain."
-            }),
-            { default: () => "spreadsheet" }
-          ),
+          ...ExportForm,
           ...TransactionFilters
         }).pipe(withOneEnd)
       )

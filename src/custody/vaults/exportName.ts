@@ -1,6 +1,6 @@
 /** The name of an exported file: its vault and its period. RFC 6266. C-11. */
+import type { Period } from "../../http/Period.ts"
 import type { ExportFormat } from "./exportFile.ts"
-import type { TransactionFilter } from "./transactionPage.ts"
 
 /** Characters of a label in a name: with four bytes each, the name still fits into the 255 bytes of a file system. */
 const LABEL = 50
@@ -8,22 +8,27 @@ const LABEL = 50
 /** Text without characters that file systems, shells or HTTP headers treat specially, and without invisible ones. */
 const safe = (text: string, others: RegExp): string => text.replace(others, "-").replace(/^[-.]+|-+$/g, "")
 
-/** The `Content-Disposition` of an export. Its period ends at the present if the filters do not limit it. */
+/** The last moment of a period, which ends at the present if nothing limits it. `occurredUntil` does not belong to it. */
+const endOf = ({ occurredBefore, occurredUntil }: Period): string =>
+  occurredBefore ?? new Date(occurredUntil === undefined ? Date.now() : Date.parse(occurredUntil) - 1).toISOString()
+
+/** The `Content-Disposition` of an export. */
 export const exportName = ({
-  filter: { occurredAfter, occurredBefore = new Date().toISOString() },
   format,
   label,
-  vaultId
+  period,
+  plainLabel
 }: {
   readonly label: string
-  readonly vaultId: string
+  readonly plainLabel: string
   readonly format: ExportFormat
-  readonly filter: TransactionFilter
+  readonly period: Period
 }): string => {
-  const period = [...(occurredAfter === undefined ? [] : [occurredAfter.slice(0, 10)]), `to-${occurredBefore.slice(0, 10)}`].join("-")
-  const nameOf = (vault: string) => `${vault}-transactions-${period}.${format}`
+  const from = period.occurredAfter === undefined ? "" : `${period.occurredAfter.slice(0, 10)}-`
+  const days = `${from}to-${endOf(period).slice(0, 10)}`
+  const nameOf = (vault: string) => `${vault}-transactions-${days}.${format}`
   const whole = safe([...label.normalize("NFC")].slice(0, LABEL).join(""), /[^\p{L}\p{M}\p{N}._-]+/gu)
   const ascii = safe(whole.normalize("NFKD").replace(/\p{M}/gu, ""), /[^A-Za-z0-9._-]+/g)
-  const plain = `attachment; filename="${nameOf(ascii || vaultId)}"`
+  const plain = `attachment; filename="${nameOf(ascii || plainLabel)}"`
   return whole === ascii ? plain : `${plain}; filename*=UTF-8''${encodeURIComponent(nameOf(whole))}`
 }

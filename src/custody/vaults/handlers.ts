@@ -6,17 +6,14 @@ import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { handler } from "../../http/handler.ts"
 import { answer, answerJson, type Key, type Of, Pages } from "../../http/Page.ts"
-import { notFound, problem } from "../../http/Problem.ts"
+import { notFound } from "../../http/Problem.ts"
 import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
+import { requirePast } from "./balanceAt.ts"
 import { TransactionExport } from "./TransactionExport.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
 
 /** The rows of a visible vault, or 404. */
 const orNotFound = <Row>(rows: Rows<Row>) => Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
-
-const inFuture = problem("invalid_parameter", "at must not be in the future.", {
-  fields: [{ in: "query", field: "at", code: "invalid_parameter", detail: "must not be in the future" }]
-})
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -69,7 +66,7 @@ export const layer = HttpApiBuilder.group(
         read("listBalances", ({ path: { vaultId }, urlParams: { at, network, ...asked } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            if (at !== undefined && at > new Date().toISOString()) return yield* inFuture
+            yield* requirePast(at)
             const found = yield* page(
               { list: "balances", path: [vaultId], filters: { network, at } },
               asked,
@@ -134,7 +131,7 @@ export const layer = HttpApiBuilder.group(
       .handleRaw(
         "exportTransactions",
         handler("exportTransactions", ({ path: { vaultId }, urlParams: { amounts, format, ...filters } }) =>
-          Effect.flatMap(Principal, (principal) => exports.start(principal, vaultId, { format, amounts }, filters))
+          Effect.flatMap(Principal, (principal) => exports.start(principal, exports.ofVault(vaultId, filters), { format, amounts }))
         )
       )
       .handle(

@@ -1,5 +1,5 @@
 /**
- * The statement for a page of a vault's transactions. Filters by asset or network, status and direction use ranges of one
+ * The statement for a page of a vault's transactions, and the rows of a vault for lists across vaults. Filters by asset or network, status and direction use ranges of one
  * index: a given status and direction are one range, and an open one is a merge of the ranges of each value, which reads
  * row by row and stops at the end of the page. So the cost of a page does not depend on the filters, even if each matches
  * half of the vault and together they match nothing. Each index has its own order (the position of nulls): the pool's
@@ -22,10 +22,11 @@ export interface TransactionFilter extends Period {
 }
 
 /** The orders of the indexes, all newest first. Columns without nulls: the position of nulls only selects the index. */
-const newest = "timestamp DESC, id DESC",
-  byAsset = "timestamp DESC NULLS LAST, id DESC",
-  byNetwork = "timestamp DESC, id DESC NULLS LAST",
-  byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
+export const newest = "v.timestamp DESC, v.id DESC",
+  byKey = "v.timestamp DESC, v.id DESC NULLS LAST"
+const byAsset = "v.timestamp DESC NULLS LAST, v.id DESC",
+  byNetwork = byKey,
+  byStatus = "v.timestamp DESC NULLS LAST, v.id DESC NULLS LAST"
 
 /**
  * A row `v` as the text of its response, which the ledger stores: building it from the columns costs a quarter of the requests a
@@ -35,31 +36,39 @@ const newest = "timestamp DESC, id DESC",
  */
 export const JSON_OF_ROW = "v.json"
 
-/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. */
-export const transactionPage = (
+/** The rows of transactions `v` in the period and after the previous page: a condition that begins with AND. */
+export const within = (sql: SqlClient.SqlClient, period: Period, after: Key | null): Statement.Fragment =>
+  sql`${inPeriod(sql, "v.timestamp", period)} ${and(sql, after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`)}`
+
+/** The order of the index by hash. Few rows share one: they are read in this order and then sorted. */
+export const byHash = "v.hash, v.vault_id, v.network, v.index, v.direction"
+
+/** Rows of transactions, and the order of a page of them. */
+export interface Ordered {
+  readonly rows: Statement.Fragment
+  readonly order: string
+}
+
+/** The first `take` rows `v` of a vault after the previous page, or more: of each range of an index that the filters select. */
+export const vaultRows = (
   sql: SqlClient.SqlClient,
-  vaultId: string,
+  vaultId: Statement.Fragment,
   filter: TransactionFilter,
   after: Key | null,
   take: number,
-  visible: Statement.Fragment
-): Statement.Statement<object> => {
+  columns: string
+): Ordered => {
   const { asset, direction, hash, network, status } = filter
-  const within = sql`${inPeriod(sql, "v.timestamp", filter)} ${and(
-    sql,
-    // An asset's id begins with its network, and the ledger rejects a transaction with another one.
-    asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`,
-    after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`
-  )}`
-  const json = sql.literal(`${JSON_OF_ROW} AS json`)
   const rows = (where: Statement.Fragment, order: string) =>
-    sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}
-      ORDER BY ${sql.literal(order)} LIMIT ${take}`
-  const page = (rows: Statement.Fragment, order: string) =>
-    sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} LIMIT ${take}`
+    sql`SELECT ${sql.literal(columns)} FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within(sql, filter, after)} ${and(
+      sql,
+      // An asset's id begins with its network, and the ledger rejects a transaction with another one.
+      asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`
+    )}
+      ORDER BY ${sql.literal(order)}`
+  const first = (where: Statement.Fragment, order: string) => sql`${rows(where, order)} LIMIT ${take}`
 
   if (hash !== undefined) {
-    // Few rows share a hash. They are read in the order of its index and then sorted.
     const rest = and(
       sql,
       status !== undefined && sql`v.status = ${status}`,
@@ -67,12 +76,10 @@ export const transactionPage = (
       asset !== undefined && sql`v.asset_id = ${asset}`,
       network !== undefined && sql`v.network = ${network}`
     )
-    const found = sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
-      ORDER BY v.hash, v.vault_id, v.network, v.index, v.direction`
-    return page(found, newest)
+    return { rows: rows(sql`AND v.hash = ${hash} ${rest}`, byHash), order: newest }
   }
   if (asset === undefined && network === undefined && status === undefined && direction === undefined)
-    return page(rows(sql``, newest), newest)
+    return { rows: first(sql``, newest), order: newest }
 
   const [indexPrefix, order] =
     asset !== undefined
@@ -84,8 +91,22 @@ export const transactionPage = (
   const directions = direction === undefined ? Direction.literals : [direction]
   const runs = statuses.flatMap((one) =>
     directions.map(
-      (each) => sql`(${rows(sql`${indexPrefix} AND (left(v.status, 1) || left(v.direction, 1)) = ${`${one[0]}${each[0]}`}`, order)})`
+      (each) => sql`(${first(sql`${indexPrefix} AND (left(v.status, 1) || left(v.direction, 1)) = ${`${one[0]}${each[0]}`}`, order)})`
     )
   )
-  return page(sql.join(" UNION ALL ", false)(runs), order)
+  return { rows: sql.join(" UNION ALL ", false)(runs), order }
+}
+
+/** The rows `id, timestamp, json` of a page of a vault, newest first, if `visible` holds. */
+export const transactionPage = (
+  sql: SqlClient.SqlClient,
+  vaultId: string,
+  filter: TransactionFilter,
+  after: Key | null,
+  take: number,
+  visible: Statement.Fragment
+): Statement.Statement<object> => {
+  const columns = `v.id, v.timestamp, ${JSON_OF_ROW} AS json`
+  const { order, rows } = vaultRows(sql, sql`${vaultId}`, filter, after, take, columns)
+  return sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} LIMIT ${take}`
 }

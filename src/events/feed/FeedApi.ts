@@ -7,9 +7,8 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { WebhooksReadable } from "../../access/visibility/scopeMiddleware.ts"
 import { MAX_LIMIT, PageParams } from "../../http/Page.ts"
-import { query } from "../../http/Parameters.ts"
+import { anyId, anyOf, query } from "../../http/Parameters.ts"
 import { InvalidList, problems } from "../../http/Problem.ts"
-import { GivenId } from "../../values/givenId.ts"
 import { Event } from "../log/Event.ts"
 import { KindName } from "../log/Kind.ts"
 
@@ -23,9 +22,6 @@ const Wait = Schema.transform(
   Schema.Number,
   { strict: true, decode: Number, encode: String }
 ).annotations({ description: "Seconds to wait for an event before the response is sent; default 0" })
-
-const anyOf = <A extends string, I extends string>(item: Schema.Schema<A, I>, description: string) =>
-  Schema.optional(Schema.Array(item).annotations({ description: `${description}; may be given several times` }))
 
 const place = {
   after: Schema.optional(
@@ -50,8 +46,8 @@ export const CatchUpQuery = query({ after: place.after, limit: PageParams.limit 
 
 const filters = {
   kind: anyOf(KindName, "Only events of this kind"),
-  vaultId: anyOf(GivenId, "Only vault-scoped events of this vault"),
-  entityId: anyOf(GivenId, "Only events of this entity")
+  vaultId: anyId("Only vault-scoped events of this vault"),
+  entityId: anyId("Only events of this entity")
 }
 
 const CursorExpired = problems("CursorExpired", "cursor_expired", "cursor_gone")

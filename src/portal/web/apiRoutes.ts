@@ -10,12 +10,14 @@ import type {
   Credential,
   Delivery,
   DepositAddress,
+  Entity,
   EventCheckpoint,
   EventDeliveries,
   EventFeedPage,
   Network,
   Page,
   PingResult,
+  PortfolioBalance,
   PreviewWebhook,
   Recovery,
   RotatedSecret,
@@ -26,6 +28,7 @@ import type {
   TransactionDetail,
   UpdateWebhook,
   Vault,
+  VaultTransaction,
   Webhook,
   WebhookEvent,
   WebhookEventDetail,
@@ -43,11 +46,14 @@ export interface ApiRoutes {
   "GET /v1/vaults/{vaultId}/transactions": { answer: Page<Transaction> }
   "GET /v1/vaults/{vaultId}/transactions/{transactionId}": { answer: TransactionDetail }
   "GET /v1/vaults/{vaultId}/addresses": { answer: Page<DepositAddress> }
+  "GET /v1/transactions": { answer: Page<VaultTransaction> }
+  "GET /v1/balances": { answer: Page<PortfolioBalance> }
   "GET /v1/vaults/{vaultId}/statements": { answer: Page<Statement> }
   "GET /v1/vaults/{vaultId}/statements/{date}": { answer: Statement }
   "GET /v1/vaults/{vaultId}/statement-summary": { answer: StatementSummary }
   "GET /v1/assets": { answer: Page<Asset> }
   "GET /v1/networks": { answer: Page<Network> }
+  "GET /v1/entities": { answer: Page<Entity> }
   "POST /v1/webhooks": { body: CreateWebhook; answer: WebhookWithSecret }
   "GET /v1/webhooks": { answer: Page<Webhook> }
   "POST /v1/webhooks/preview": { body: PreviewWebhook; answer: WebhookPreview }

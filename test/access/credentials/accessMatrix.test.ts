@@ -66,9 +66,13 @@ const ofVault = [
   `/statement-summary?from=${DAY}&to=${DAY}`
 ]
 /** Not in parallel for every key, because connections for exports are few. */
-const exported = [...allVaults, "vault_absent"].flatMap((id) =>
+const ofVaultFiles = [...allVaults, "vault_absent"].flatMap((id) =>
   ["csv", "ndjson"].map((format) => `/v1/vaults/${id}/transactions/export?format=${format}`)
 )
+/** Lists across vaults, in which each vault has one row, and files of them. */
+const across = ["/v1/transactions", "/v1/balances", `/v1/balances?at=${DAY}T23:59:59.999Z`]
+const SUMS = "/v1/balances?sumBy=asset"
+const acrossFiles = ["csv", "ndjson"].map((format) => `/v1/transactions/export?format=${format}`)
 /** Each organization has an entity with all its vaults. */
 const ENTITIES = "/v1/entities"
 const introspection = ["/v1/credential", ...[...allVaults, "vault_absent", "vault_%00"].map((id) => `/v1/credential?vaultId=${id}`)]
@@ -76,6 +80,8 @@ const resources = [
   ...introspection,
   ...collections,
   ENTITIES,
+  ...across,
+  SUMS,
   ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))
 ]
 
@@ -94,6 +100,11 @@ const oracle = (owner: User, key: Key, path: string): string => {
     if (id === undefined) return counts
     if (!owner.roles.includes(id)) return `${counts} unknown`
     return `${counts} ${!reads ? "scope" : sees(id) ? "visible" : "allowlist"}`
+  }
+  if ([...across, ...acrossFiles, SUMS].includes(path)) {
+    if (!reads) return "403 insufficient_scope"
+    const amounts = allVaults.flatMap((id, index) => (sees(id) ? [index + 1] : []))
+    return `200 ${path === SUMS ? amounts.reduce((sum, one) => sum + one, 0) : amounts}`
   }
   if (path === ENTITIES) {
     if (!reads && !key.scopes.includes("webhook:read")) return "403 insufficient_scope"
@@ -124,6 +135,10 @@ const words = async (secret: string, path: string): Promise<string> => {
     expect(vault?.visible ?? false).toBe(vault?.because === "visible")
     return `200 ${vaults.role} ${vaults.allowlist} ${vaults.visible}${of}`
   }
+  if (acrossFiles.includes(path))
+    return `200 ${[...text.matchAll(/,'(\d+),|"amount":"(\d+)"/g)].map(([, csv, json]) => Number(csv ?? json)).sort((a, b) => a - b)}`
+  if ([...across, SUMS].includes(path))
+    return `200 ${path === SUMS && json.data.length === 0 ? 0 : json.data.map(({ amount }: { amount: string }) => Number(amount)).sort((a: number, b: number) => a - b)}`
   if (path.includes("/export?")) return `200 transactions ${/,'(\d+),|"amount":"(\d+)"/.exec(text)?.slice(1).join("")}`
   const closing = (statement: { readonly assets: ReadonlyArray<{ readonly closing: string }> }) =>
     statement.assets.map((line) => line.closing)
@@ -202,11 +217,11 @@ test("for any users, roles and keys, every path answers every key as the rules s
       })
       await Promise.all(asking)
       for (const { key, owner, secret } of keys) {
-        for (const path of exported)
+        for (const path of [...ofVaultFiles, ...acrossFiles])
           expect({ owner, key, path, answer: await words(secret, path) }).toEqual({ owner, key, path, answer: oracle(owner, key, path) })
       }
     }),
-    // Each of them has at least 25 keys, and each key 117 paths.
+    // Each of them has at least 25 keys, and each key 126 paths.
     { numRuns: 6, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)

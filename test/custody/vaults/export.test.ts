@@ -133,8 +133,8 @@ describe("an export", () => {
 
   test("of more rows than EXPORT_MAX_ROWS gets 422 too_many_rows before the first byte", async () => {
     await app.sql(
-      `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-       SELECT gen_random_uuid(), 'vault_big', 'ethereum', 'more' || n, 0, 'inbound', 'pending', 'ethereum/native', 1, 'a', 'b', '2024-01-02', '{"hash":""}' FROM generate_series(1, 5) n`
+      `INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+       SELECT gen_random_uuid(), 'vault_big', 'org_a', 'ethereum', 'more' || n, 0, 'inbound', 'pending', 'ethereum/native', 1, 'a', 'b', '2024-01-02', '{"hash":""}' FROM generate_series(1, 5) n`
     )
     const answer = await fetchFile("format=csv", key, "vault_big")
     const { code, detail } = (await answer.json()) as { readonly code: string; readonly detail: string }

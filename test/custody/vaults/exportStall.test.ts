@@ -57,7 +57,7 @@ const serve = async (layer: typeof TransactionExport.layer, allowed: Array<numbe
           allowed.push(seconds)
           allowIdle(seconds)
         }
-        return yield* exports.start(owner, "vault_big", { format: "ndjson", amounts: "plain" }, {})
+        return yield* exports.start(owner, exports.ofVault("vault_big", {}), { format: "ndjson", amounts: "plain" })
       }).pipe(Effect.catchAll(() => Effect.succeed(HttpServerResponse.empty({ status: 500 }))))
     )
   })

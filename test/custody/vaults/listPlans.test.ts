@@ -26,8 +26,8 @@ const seed = async () => {
      FROM generate_series(1, 10000) n, LATERAL (SELECT CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`
   )
   await app.insert(
-    `INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT gen_random_uuid(), 'vault_a', net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
+    `INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT gen_random_uuid(), 'vault_a', 'org_a', net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
        net || '/native', 1, 'a', 'b', timestamptz '${HALF_TIME}' + (CASE WHEN half = 0 THEN -1 ELSE 1 END) * n * interval '1 second',
        format('{"n":%s}', n)
      FROM generate_series(1, ${MANY}) n, LATERAL (SELECT n % 2 AS half, CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`
@@ -38,7 +38,7 @@ const seed = async () => {
      FROM generate_series(1, ${MANY / 2}) n`
   )
   await app.sql(
-    "INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at) SELECT 'vault_a', id, network, symbol, 1, now(), now() FROM assets"
+    "INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, recorded_at) SELECT 'vault_a', 'org_a', id, network, symbol, 1, now(), now() FROM assets"
   )
   await app.sql(
     `WITH made AS (

@@ -53,8 +53,8 @@ for (const [when, analyzed] of [
         SELECT id, 1, created_at, '2xx', 200, organization_id, webhook_id, 'gone' FROM deliveries WHERE webhook_id = '${fine}' ON CONFLICT DO NOTHING;
         INSERT INTO event_dispatches (event_id, matched_count)
         SELECT id, 3 FROM events WHERE organization_id = '${of.organizationId}' ON CONFLICT DO NOTHING;
-        INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-        SELECT gen_random_uuid(), '${of.vaultId}', 'ethereum', 'hash' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b',
+        INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+        SELECT gen_random_uuid(), '${of.vaultId}', '${of.organizationId}', 'ethereum', 'hash' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b',
           timestamptz '2024-01-01' + n * interval '1 second', '{}' FROM ${numbers};
         INSERT INTO deposit_addresses (vault_id, network, address, asset_type, created_at)
         SELECT '${of.vaultId}', 'ethereum', 'address' || n, 'native', timestamptz '2024-01-01' FROM ${numbers};

@@ -214,6 +214,29 @@ class DepositAddress(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VaultTransaction(Transaction):
+    vault_id: str
+    """Vault that it belongs to"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortfolioBalance(Model):
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    network: str
+    """Friendly network name"""
+    symbol: str
+    """Ticker"""
+    amount: Decimal
+    as_of: dt.datetime | None = None
+    """Time of the record that the amount comes from; absent with ``sum_by``"""
+    vault_id: str | None = None
+    """Vault that it belongs to; absent with ``sum_by``"""
+    vault_count: int | None = None
+    """With ``sum_by``: vaults with a balance of the asset, zero included"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatementLine(Model):
     asset: str
     """Asset identifier"""
@@ -291,6 +314,14 @@ class Network(Model):
     """Friendly name"""
     kind: Literal["mainnet", "testnet"] | str
     """Whether its assets have value"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entity(Model):
+    id: str
+    """Opaque, prefixed entity_"""
+    name: str
+    """Human-readable name"""
 
 
 WebhookStatus: TypeAlias = Literal[
@@ -716,6 +747,10 @@ class Credential(Model):
     client_address: str | None
     """The address that this request came from, as the service sees it"""
     vaults: CredentialVaults
+    entities: list[Entity]
+    """Entities that ``GET /v1/entities`` returns: the first 100"""
+    entity_count: int
+    """Entities that ``GET /v1/entities`` returns; 0 without ``vault:read`` and ``webhook:read``"""
     vault: CredentialVault | None = None
     """The vault named by ``vault_id``; absent without that parameter"""
 

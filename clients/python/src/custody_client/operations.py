@@ -21,6 +21,7 @@ from .models import (
     DeliveryStatus,
     DepositAddress,
     Direction,
+    Entity,
     EventCheckpoint,
     EventDeliveries,
     EventFeedPage,
@@ -29,6 +30,7 @@ from .models import (
     ExportFormat,
     Network,
     PingResult,
+    PortfolioBalance,
     Recovery,
     RecoveryInclusion,
     RotatedSecret,
@@ -39,6 +41,7 @@ from .models import (
     TransactionDetail,
     TransactionStatus,
     Vault,
+    VaultTransaction,
     Webhook,
     WebhookEvent,
     WebhookEventDetail,
@@ -149,6 +152,7 @@ class Operations(Caller):
         cursor: str | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
         request_id: str | None = None,
     ) -> Pages[BalanceRecord]:
         """List the history of a balance. Every record of one asset's balance, newest first. Of several records with the same
@@ -160,8 +164,9 @@ class Operations(Caller):
             asset: The asset; an EVM contract in either letter case
             limit: Page size; 100 by default
             cursor: ``next_cursor`` of the previous page, with the same filters
-            occurred_after: Only records at or after this time
-            occurred_before: Only records at or before this time
+            occurred_after: Only records at or after this
+            occurred_before: Only records at or before this
+            occurred_until: Only records before this; not together with ``occurred_before``
 
         Error codes beside those of every operation: ``invalid_cursor``, ``not_found``.
         """
@@ -175,6 +180,7 @@ class Operations(Caller):
                 "asset": asset,
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
             },
             request_id=request_id,
         )
@@ -192,6 +198,7 @@ class Operations(Caller):
         hash: str | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
         request_id: str | None = None,
     ) -> Pages[Transaction]:
         """List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND.
@@ -208,6 +215,7 @@ class Operations(Caller):
             hash: Only this transaction hash
             occurred_after: Only with a timestamp at or after this
             occurred_before: Only with a timestamp at or before this
+            occurred_until: Only with a timestamp before this; not together with ``occurred_before``
 
         Error codes beside those of every operation: ``invalid_cursor``, ``not_found``.
         """
@@ -225,6 +233,7 @@ class Operations(Caller):
                 "hash": hash,
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
             },
             request_id=request_id,
         )
@@ -263,6 +272,7 @@ class Operations(Caller):
         hash: str | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
         request_id: str | None = None,
     ) -> Download:
         """Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an
@@ -283,6 +293,7 @@ class Operations(Caller):
             hash: Only this transaction hash
             occurred_after: Only with a timestamp at or after this
             occurred_before: Only with a timestamp at or before this
+            occurred_until: Only with a timestamp before this; not together with ``occurred_before``
 
         Error codes beside those of every operation: ``not_found``, ``too_many_rows``, ``too_many_exports``.
         """
@@ -299,6 +310,7 @@ class Operations(Caller):
                 "hash": hash,
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
             },
             request_id=request_id,
         )
@@ -331,6 +343,174 @@ class Operations(Caller):
                 "limit": limit,
                 "cursor": cursor,
                 "network": network,
+            },
+            request_id=request_id,
+        )
+
+    def list_all_transactions(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        vault_id: Sequence[str] | None = None,
+        entity_id: Sequence[str] | None = None,
+        address: str | None = None,
+        status: TransactionStatus | None = None,
+        direction: Direction | None = None,
+        asset: str | None = None,
+        network: str | None = None,
+        hash: str | None = None,
+        occurred_after: dt.datetime | None = None,
+        occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
+        request_id: str | None = None,
+    ) -> Pages[VaultTransaction]:
+        """List transactions of all vaults. Transactions of all vaults that the API key can see, most recent first, each with its
+        ``vault_id``. Filters are combined with AND; a vault or entity that the key cannot see matches nothing. A page looks at no
+        more than 20,000 transactions, so it may be short or empty although ``next_cursor`` is not None.
+
+        ``GET /v1/transactions``
+
+        Args:
+            limit: Page size; 100 by default
+            cursor: ``next_cursor`` of the previous page, with the same filters
+            vault_id: Only this vault; may be given several times
+            entity_id: Only vaults of this entity; may be given several times
+            address: Only from or to this address; an EVM address in either letter case
+            status: Only this status
+            direction: Only this direction
+            asset: Only this asset; an EVM contract in either letter case
+            network: Only this network
+            hash: Only this transaction hash
+            occurred_after: Only with a timestamp at or after this
+            occurred_before: Only with a timestamp at or before this
+            occurred_until: Only with a timestamp before this; not together with ``occurred_before``
+
+        Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
+        """
+        return self._pages(
+            VaultTransaction,
+            "/v1/transactions",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "vaultId": vault_id,
+                "entityId": entity_id,
+                "address": address,
+                "status": status,
+                "direction": direction,
+                "asset": asset,
+                "network": network,
+                "hash": hash,
+                "occurredAfter": occurred_after,
+                "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
+            },
+            request_id=request_id,
+        )
+
+    def export_all_transactions(
+        self,
+        *,
+        format: ExportFormat,
+        amounts: ExportAmounts | None = None,
+        vault_id: Sequence[str] | None = None,
+        entity_id: Sequence[str] | None = None,
+        address: str | None = None,
+        status: TransactionStatus | None = None,
+        direction: Direction | None = None,
+        asset: str | None = None,
+        network: str | None = None,
+        hash: str | None = None,
+        occurred_after: dt.datetime | None = None,
+        occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
+        request_id: str | None = None,
+    ) -> Download:
+        """Export transactions of all vaults. All transactions that the list returns with these filters, as one file, with the
+        limits of the export of one vault.
+
+        ``GET /v1/transactions/export``
+
+        Args:
+            format: ``csv`` (RFC 4180), or ``ndjson``: one Transaction per line
+            amounts: Amounts in CSV: after an apostrophe, so that spreadsheets keep every digit, or ``plain``, for programs.
+                Amounts in NDJSON are plain.
+            vault_id: Only this vault; may be given several times
+            entity_id: Only vaults of this entity; may be given several times
+            address: Only from or to this address; an EVM address in either letter case
+            status: Only this status
+            direction: Only this direction
+            asset: Only this asset; an EVM contract in either letter case
+            network: Only this network
+            hash: Only this transaction hash
+            occurred_after: Only with a timestamp at or after this
+            occurred_before: Only with a timestamp at or before this
+            occurred_until: Only with a timestamp before this; not together with ``occurred_before``
+
+        Error codes beside those of every operation: ``insufficient_scope``, ``too_many_rows``, ``too_many_exports``.
+        """
+        return self._download(
+            "/v1/transactions/export",
+            query={
+                "format": format,
+                "amounts": amounts,
+                "vaultId": vault_id,
+                "entityId": entity_id,
+                "address": address,
+                "status": status,
+                "direction": direction,
+                "asset": asset,
+                "network": network,
+                "hash": hash,
+                "occurredAfter": occurred_after,
+                "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
+            },
+            request_id=request_id,
+        )
+
+    def list_all_balances(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        entity_id: Sequence[str] | None = None,
+        asset: str | None = None,
+        network: str | None = None,
+        at: dt.datetime | None = None,
+        sum_by: Literal["asset"] | None = None,
+        request_id: str | None = None,
+    ) -> Pages[PortfolioBalance]:
+        """List balances of all vaults. Balances of all vaults that the API key can see, by network, the native asset first, then
+        by symbol and vault, each with its ``vault_id``. With ``at``, balances from the last records at or before that time. With
+        ``sumBy=asset``, one line per asset: the sum over these vaults, with ``vault_count`` instead of ``vault_id``. A page looks
+        at a bounded number of balances, so it may be short or empty although ``next_cursor`` is not None.
+
+        ``GET /v1/balances``
+
+        Args:
+            limit: Page size; 100 by default
+            cursor: ``next_cursor`` of the previous page, with the same filters
+            entity_id: Only vaults of this entity; may be given several times
+            asset: Only this asset; an EVM contract in either letter case
+            network: Only this network
+            at: Balances at this time, which must not be in the future; default: present balances
+            sum_by: ``asset``: one line per asset with the exact sum of its balances
+
+        Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
+        """
+        return self._pages(
+            PortfolioBalance,
+            "/v1/balances",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "entityId": entity_id,
+                "asset": asset,
+                "network": network,
+                "at": at,
+                "sumBy": sum_by,
             },
             request_id=request_id,
         )
@@ -499,13 +679,41 @@ class Operations(Caller):
             request_id=request_id,
         )
 
+    def list_entities(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        request_id: str | None = None,
+    ) -> Pages[Entity]:
+        """List entities. Entities that the API key reaches, by id: all of the organization for an owner, otherwise those of the
+        vaults on which the user has the Developer role. A key with a vault allowlist reaches the entities of its visible vaults.
+
+        ``GET /v1/entities``
+
+        Args:
+            limit: Page size; 100 by default
+            cursor: ``next_cursor`` of the previous page, with the same filters
+
+        Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
+        """
+        return self._pages(
+            Entity,
+            "/v1/entities",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            request_id=request_id,
+        )
+
     def create_webhook(
         self,
         *,
         url: str,
-        entity_ids: Sequence[str],
         event_kinds: Sequence[EventKind],
         notification_email: str,
+        entity_ids: Sequence[str] | None = None,
         vault_ids: Sequence[str] | None | Unset = UNSET,
         description: str | None = None,
         status: WebhookStatus | None = None,
@@ -519,9 +727,10 @@ class Operations(Caller):
 
         Args:
             url: https, a public host name, port 443 or 8443
-            entity_ids: Operating units whose events it receives
             event_kinds: Kinds of event that it receives
             notification_email: Where operational notices go
+            entity_ids: Operating units whose events it receives, from ``GET /v1/entities``; may be left out by a key that reaches
+                exactly one
             vault_ids: Vaults whose events it receives; None for all vaults of its entities, including those created later.
                 Requires the Developer role on each vault that it covers now
             description: Free text for people
@@ -538,7 +747,7 @@ class Operations(Caller):
             "/v1/webhooks",
             body={
                 "url": url,
-                "entityIds": entity_ids,
+                "entityIds": given(entity_ids),
                 "eventKinds": event_kinds,
                 "notificationEmail": notification_email,
                 "vaultIds": vault_ids,
@@ -585,8 +794,8 @@ class Operations(Caller):
     def preview_webhook(
         self,
         *,
-        entity_ids: Sequence[str],
         event_kinds: Sequence[EventKind],
+        entity_ids: Sequence[str] | None = None,
         vault_ids: Sequence[str] | None | Unset = UNSET,
         request_id: str | None = None,
     ) -> WebhookPreview:
@@ -596,8 +805,9 @@ class Operations(Caller):
         ``POST /v1/webhooks/preview``
 
         Args:
-            entity_ids: Operating units whose events it would receive
             event_kinds: Kinds of event that it receives
+            entity_ids: Operating units whose events it would receive, from ``GET /v1/entities``; may be left out by a key that
+                reaches exactly one
             vault_ids: Vaults whose events it receives; None for all vaults of its entities, including those created later.
                 Requires the Developer role on each vault that it covers now
 
@@ -609,7 +819,7 @@ class Operations(Caller):
             "POST",
             "/v1/webhooks/preview",
             body={
-                "entityIds": entity_ids,
+                "entityIds": given(entity_ids),
                 "eventKinds": event_kinds,
                 "vaultIds": vault_ids,
             },
@@ -738,6 +948,7 @@ class Operations(Caller):
         entity_id: str | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
+        occurred_until: dt.datetime | None = None,
         request_id: str | None = None,
     ) -> Pages[WebhookEvent]:
         """List webhook events. The event log of the last 31 days, most recent first, whether or not a webhook matched.
@@ -752,6 +963,7 @@ class Operations(Caller):
             entity_id: Only events of this entity
             occurred_after: Only at or after this
             occurred_before: Only at or before this
+            occurred_until: Only before this; not together with ``occurred_before``
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
         """
@@ -766,6 +978,7 @@ class Operations(Caller):
                 "entityId": entity_id,
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
+                "occurredUntil": occurred_until,
             },
             request_id=request_id,
         )

@@ -18,6 +18,8 @@ CREATE TABLE assets (
   -- Most fraction digits of an amount that was ever recorded.
   digits smallint NOT NULL DEFAULT 0,
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- Its short name in cursors.
+  number bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   CHECK (starts_with(id, network || '/')),
   CHECK (digits <= decimals),
   -- Balances refer to all three.

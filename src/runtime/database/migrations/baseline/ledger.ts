@@ -10,7 +10,9 @@ export const ledger = `
 -- the transaction as the API returns it, written by the ledger when the row changes. Decision D-61. C-9.
 CREATE TABLE transactions (
   id uuid PRIMARY KEY,
-  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  vault_id text COLLATE "C" NOT NULL,
+  -- That of its vault, for lists across vaults. C-11.
+  organization_id text COLLATE "C" NOT NULL,
   network text COLLATE "C" NOT NULL REFERENCES networks (name),
   hash text COLLATE "C" NOT NULL,
   index integer NOT NULL CHECK (index >= 0),
@@ -36,7 +38,8 @@ CREATE TABLE transactions (
   event_ids text[] NOT NULL DEFAULT '{}',
   json text NOT NULL,
   CONSTRAINT transactions_natural_key UNIQUE (hash, vault_id, network, index, direction),
-  CHECK ((fee_asset_id IS NULL) = (fee_amount IS NULL))
+  CHECK ((fee_asset_id IS NULL) = (fee_amount IS NULL)),
+  FOREIGN KEY (vault_id, organization_id) REFERENCES vaults (id, organization_id)
 );
 -- The first letters of status and direction: both together are one range of an index; if one is not given, its ranges are merged.
 CREATE INDEX transactions_newest ON transactions (vault_id, timestamp DESC, id DESC);
@@ -46,6 +49,15 @@ CREATE INDEX transactions_by_network ON transactions
   (vault_id, network, (left(status, 1) || left(direction, 1)), timestamp DESC, id DESC NULLS LAST);
 CREATE INDEX transactions_by_status ON transactions
   (vault_id, (left(status, 1) || left(direction, 1)), timestamp DESC NULLS LAST, id DESC NULLS LAST);
+-- Lists across vaults: of the organization, and of one of its assets or addresses. They are read backward. Hashes of 8 bytes instead
+-- of texts of up to 300 keep them small, and lists compare the texts as well. C-11.
+CREATE INDEX transactions_of_organization ON transactions (organization_id, timestamp, id);
+CREATE INDEX transactions_of_asset ON transactions (hashtextextended(organization_id || '/' || asset_id, 0), timestamp, id NULLS FIRST);
+CREATE INDEX transactions_from ON transactions (hashtextextended(organization_id || '/' || from_address, 0), timestamp, id NULLS FIRST);
+CREATE INDEX transactions_to ON transactions (hashtextextended(organization_id || '/' || to_address, 0), timestamp, id NULLS FIRST);
+-- The addresses of a vault's transactions, for callers who see few vaults.
+CREATE INDEX transactions_from_in_vault ON transactions (hashtextextended(vault_id || '/' || from_address, 0), timestamp, id NULLS FIRST);
+CREATE INDEX transactions_to_in_vault ON transactions (hashtextextended(vault_id || '/' || to_address, 0), timestamp, id NULLS FIRST);
 
 -- The states that transactions had before; append-only. state is the state as the API returns it. C-9.
 CREATE TABLE transaction_history (
@@ -68,7 +80,8 @@ CREATE TABLE vault_assets (
 
 -- The newest balance of each asset. It has what balances are listed by; a changed symbol of an asset changes its balances.
 CREATE TABLE balances (
-  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  vault_id text COLLATE "C" NOT NULL,
+  organization_id text COLLATE "C" NOT NULL,
   asset_id text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CHECK (amount >= 0),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
@@ -78,10 +91,13 @@ CREATE TABLE balances (
   as_of timestamptz(3) NOT NULL,
   recorded_at timestamptz(3) NOT NULL,
   PRIMARY KEY (vault_id, asset_id),
+  FOREIGN KEY (vault_id, organization_id) REFERENCES vaults (id, organization_id),
   FOREIGN KEY (asset_id, network, symbol) REFERENCES assets (id, network, symbol) ON UPDATE CASCADE
 );
 CREATE INDEX balances_listed ON balances (vault_id, network, is_token, symbol, asset_id);
-CREATE INDEX balances_by_asset ON balances (network, asset_id);
+-- Across vaults. C-11.
+CREATE INDEX balances_of_organization ON balances (organization_id, network, is_token, symbol, asset_id, vault_id);
+CREATE INDEX balances_by_asset ON balances (asset_id, vault_id);
 
 -- Every balance record; append-only. Of records of one instant, the one with the greatest id counts. C-6.
 CREATE TABLE balance_history (
