@@ -18,13 +18,6 @@ export const seesVault = (sql: SqlClient.SqlClient, principal: PrincipalState, v
   AND (${principal.vaultAllowlist}::text[] IS NULL OR ${vaultId} = ANY(${principal.vaultAllowlist}::text[]))`
 
 /**
- * The same for the vault of a row of a list, such as `e`, row by row: a page looks up the roles of its rows. Without the SELECT around
- * it, Postgres may read all roles of the user into a hash table first, and a user may have ten thousand.
- */
-export const seesVaultOf = (sql: SqlClient.SqlClient, principal: PrincipalState, row: string) =>
-  sql`(SELECT ${seesVault(sql, principal, sql.literal(`${row}.vault_id`))})`
-
-/**
  * True for an entity (the value with its id) that the principal's user has access to. The SELECT around it makes Postgres
  * evaluate it row by row; as a join, Postgres would expect few rows to pass and sort the whole log to find one page.
  */
@@ -63,7 +56,7 @@ export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) =
   return sql`
   e.organization_id = ${principal.organizationId}
   AND CASE WHEN e.vault_id IS NULL THEN ${principal.vaultAllowlist}::text[] IS NULL AND ${reaches("e.entity_id")}
-      ELSE ${seesVaultOf(sql, principal, "e")}
+      ELSE ${seesVault(sql, principal, sql.literal("e.vault_id"))}
         AND (e.entity_id = (SELECT v.entity_id FROM vaults v WHERE v.id = e.vault_id) OR ${reaches("e.entity_id")}) END
   AND (e.audience IS NULL OR NOT EXISTS (SELECT 1 FROM unnest(e.audience) AS a (id) WHERE NOT ${reaches("a.id")}))`
 }

@@ -9,7 +9,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
-import { seesEvent, seesVaultOf, seesWebhook } from "../../access/visibility/visibility.ts"
+import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import { names as kinds } from "../../events/log/Kind.ts"
 import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../../events/log/logWindow.ts"
 import { recentPages } from "../../events/log/recentPages.ts"
@@ -47,7 +47,7 @@ const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 const seesDelivery = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
   d.event_id >= ${oldestId("evt")}
   AND CASE WHEN d.vault_id IS NULL THEN EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})
-      ELSE ${seesVaultOf(sql, principal, "d")} END`
+      ELSE ${seesVault(sql, principal, sql.literal("d.vault_id"))} END`
 
 export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
   effect: Effect.gen(function* () {

@@ -17,7 +17,7 @@ import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
-import { dispatchedAt } from "./dispatchedAt.ts"
+import { eventJson } from "./eventJson.ts"
 import { oldestDelivery, oldestId } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
 
@@ -30,25 +30,17 @@ export interface EventFilter extends Period {
 
 const EventRow = Schema.Struct({
   id: Schema.String,
-  entityId: Schema.String,
-  vaultId: Schema.NullOr(Schema.String),
-  kind: Schema.String,
-  schemaVersion: Schema.Number,
-  payload: Schema.String,
   occurredAt: Schema.String,
-  dispatchedAt: Schema.NullOr(Schema.String),
-  createdAt: Schema.String
+  /** The event as in responses. */
+  json: Schema.String
 })
 export type EventRow = typeof EventRow.Type
-
-/** Decodes rows of {@link eventColumns}. */
-export const decodeEvents = decodeRows(EventRow)
 
 // Pages are not decoded: the list is one of the most frequent reads.
 const castEvents = castRows(EventRow),
   decodeCounted = decodeRows(
     Schema.Struct({
-      ...EventRow.fields,
+      json: Schema.String,
       matchedCount: Schema.Number,
       counts: Schema.Record({ key: Schema.String, value: Schema.Number })
     })
@@ -69,17 +61,6 @@ const LOOK_FEW = 4
  */
 const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
 
-/** The columns of an {@link EventRow}, of `events e`; `days` as for {@link dispatchedAt}. */
-export const eventColumns = (sql: SqlClient.SqlClient, days?: Statement.Fragment): Statement.Fragment => sql`
-  e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
-  e.occurred_at AS "occurredAt", ${dispatchedAt(sql, days)} AS "dispatchedAt", e.created_at AS "createdAt"`
-
-/** An event as JSON text; `more` are additional members. */
-export const eventJson = (row: EventRow, more = ""): string =>
-  `{"id":${JSON.stringify(row.id)},"entityId":${JSON.stringify(row.entityId)},"vaultIds":${row.vaultId === null ? "null" : JSON.stringify([row.vaultId])},` +
-  `"kind":${JSON.stringify(row.kind)},"schemaVersion":${row.schemaVersion},"payload":${row.payload},"occurredAt":"${row.occurredAt}",` +
-  `"dispatchedAt":${row.dispatchedAt === null ? "null" : `"${row.dispatchedAt}"`},"createdAt":"${row.createdAt}"${more}}`
-
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -87,6 +68,9 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const recentPage = recentPages(recent)
 
     const page = (statement: Statement.Statement<object>) => castEvents(direct.query(statement))
+
+    /** The columns of an {@link EventRow}, of `events e`. */
+    const columns = (days: Statement.Fragment) => sql`e.id, e.occurred_at AS "occurredAt", ${eventJson(sql, days)} AS json`
 
     /** The part of the log for the requested times, after the previous page. */
     const within = (period: Period, after: Key | null) =>
@@ -142,7 +126,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       // An event without a vault needs a key without an allowlist.
       const others = vaultId === undefined && principal.vaultAllowlist === null
       return page(sql`
-        SELECT ${eventColumns(sql)} FROM (
+        SELECT ${columns(sql.literal(""))} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
               ${keys(sql`${ofVault} AND (e.organization_id || '') = ${principal.organizationId} ${common}`, take)}) seen
@@ -170,7 +154,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}`
       const visible = (recent: Statement.Fragment, most: number, days: Statement.Fragment) =>
         page(sql`
-        SELECT ${eventColumns(sql, days)} FROM (${newest(recent, most)}) e
+        SELECT ${columns(days)} FROM (${newest(recent, most)}) e
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`)
       const few = LOOK_FEW * take
@@ -219,7 +203,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           Effect.map(
             decodeCounted(
               direct.query(sql`
-              SELECT ${eventColumns(sql, sql`AND x.event_id = ${eventId}`)},
+              SELECT ${eventJson(sql, sql`AND x.event_id = ${eventId}`)} AS json,
                 coalesce((SELECT x.matched_count FROM event_dispatches x WHERE x.event_id = ${eventId}), 0) AS "matchedCount", (
                 SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
                   SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
@@ -228,8 +212,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
               WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`)
             ),
             ([row]) =>
-              Option.map(Option.fromNullable(row), ({ counts, matchedCount, ...event }) => ({
-                event,
+              Option.map(Option.fromNullable(row), ({ counts, json, matchedCount }) => ({
+                json,
                 matchedCount,
                 counts: { PENDING: 0, RETRYING: 0, HELD: 0, DELIVERED: 0, FAILED: 0, CANCELED: 0, ...counts }
               }))

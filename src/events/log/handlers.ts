@@ -6,7 +6,7 @@ import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { answerJson, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
-import { EventsRepo, eventJson } from "./EventsRepo.ts"
+import { EventsRepo } from "./EventsRepo.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
                 fetch: (after, take) => events.list(principal, filters, after, take),
                 keyOf: (row) => [row.occurredAt, row.id]
               }),
-              (found) => answerJson(found, (row) => eventJson(row))
+              (found) => answerJson(found, ({ json }) => json)
             )
           )
         )
@@ -43,8 +43,10 @@ export const layer = HttpApiBuilder.group(
               events.findCounted(principal, eventId),
               Option.match({
                 onNone: () => Effect.fail(notFound()),
-                onSome: ({ counts, event, matchedCount }) =>
-                  Effect.succeed(jsonText(eventJson(event, `,"matchedCount":${matchedCount},"deliveryCounts":${JSON.stringify(counts)}`)))
+                onSome: ({ counts, json, matchedCount }) =>
+                  Effect.succeed(
+                    jsonText(`${json.slice(0, -1)},"matchedCount":${matchedCount},"deliveryCounts":${JSON.stringify(counts)}}`)
+                  )
               })
             )
           )
