@@ -12,7 +12,6 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
 import { covers } from "../../events/log/matching.ts"
-import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
@@ -23,7 +22,7 @@ import * as Id from "../../values/Id.ts"
 import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
-import { requireRoomToAdd, requireRoomToEnable } from "./limit.ts"
+import { requireBelowLimit } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as queue from "./queue.ts"
 import * as Secret from "./signingSecret.ts"
@@ -73,7 +72,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      yield* requireRoomToAdd(sql, entityIds, body.status !== "DISABLED")
+      if (body.status !== "DISABLED") yield* requireBelowLimit(sql, entityIds)
       return { href, entityIds }
     })
 
@@ -91,7 +90,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
-      if (enabling) yield* requireRoomToEnable(sql, known.entityIds)
+      if (enabling) yield* requireBelowLimit(sql, known.entityIds)
       return { known, href, status, enabling, resuming, disabling, moving }
     })
 
@@ -170,12 +169,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return now
       }, afterwards),
 
-      /**
-       * Deletes a webhook; its deliveries stay readable through their events, and its row with them. Waiting deliveries are
-       * canceled. Without deliveries, nothing stays.
-       */
+      /** Deletes a webhook; its deliveries stay readable through their events. Waiting deliveries are canceled. */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
-        yield* lockWebhook(sql, principal, webhookId)
+        yield* lock(principal, webhookId)
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
         yield* endRecoveries(sql, webhookId)
         yield* sql`
@@ -184,7 +180,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         // A deleted webhook never signs again.
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
         yield* audit(principal, "webhook.deleted", webhookId)
-        yield* removeUnused(sql, webhookId)
       }, afterwards),
 
       /**

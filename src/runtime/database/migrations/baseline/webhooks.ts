@@ -1,6 +1,6 @@
 /**
- * Tables of webhooks, their health, queues, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row
- * until its last delivery leaves the log, because its deliveries stay readable through their events.
+ * Tables of webhooks, their health, queues, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row,
+ * because its deliveries stay readable through their events.
  */
 export const webhooks = `
 CREATE TABLE webhooks (
@@ -27,7 +27,6 @@ CREATE TABLE webhooks (
   CHECK (deleted_at IS NULL OR status = 'DISABLED')
 );
 CREATE INDEX webhooks_newest ON webhooks (organization_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
-CREATE INDEX webhooks_deleted ON webhooks (id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX webhooks_by_status ON webhooks (organization_id, status, created_at DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
 
 CREATE TABLE webhook_entities (
@@ -41,11 +40,8 @@ CREATE TABLE webhook_entities (
   FOREIGN KEY (webhook_id, organization_id) REFERENCES webhooks (id, organization_id),
   FOREIGN KEY (entity_id, organization_id) REFERENCES entities (id, organization_id)
 );
+CREATE INDEX webhook_entities_by_entity ON webhook_entities (entity_id, webhook_id);
 CREATE INDEX webhook_entities_newest ON webhook_entities (entity_id, status, created_at DESC, webhook_id DESC) WHERE status IS NOT NULL;
-CREATE INDEX webhook_entities_deleted ON webhook_entities (entity_id) WHERE status IS NULL;
--- For the foreign key to entities. It begins with the organization, so that no statement finds an entity's webhooks by it: it has
--- the deleted ones, too.
-CREATE INDEX webhook_entities_by_organization ON webhook_entities (organization_id, entity_id);
 CREATE FUNCTION webhook_entities_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE webhook_entities SET status = CASE WHEN NEW.deleted_at IS NULL THEN NEW.status END WHERE webhook_id = NEW.id;
@@ -172,7 +168,6 @@ CREATE TABLE pings (
   latency_ms integer NOT NULL DEFAULT 0,
   body_snippet text
 );
-CREATE INDEX pings_of_webhook ON pings (webhook_id);
 CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
 
 -- E-mails about webhooks: one row for each cause, sent once.
@@ -190,6 +185,5 @@ CREATE TABLE notices (
   organization_id text COLLATE "C" NOT NULL,
   CHECK ((sent_at IS NULL) = (channel IS NULL))
 );
-CREATE INDEX notices_of_webhook ON notices (webhook_id);
 CREATE INDEX notices_unsent ON notices (created_at) WHERE sent_at IS NULL;
 `
