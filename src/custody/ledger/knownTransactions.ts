@@ -17,4 +17,4 @@ export const knownTransactions = (sql: SqlClient.SqlClient, records: ReadonlyArr
       t.block_number AS "blockNumber", t.block_hash AS "blockHash", t.memo, t.external_id AS "externalId", t.version,
       t.occurred_at AS "occurredAt", t.updated_at AS "updatedAt", t.event_ids AS "eventIds"
     FROM unnest(${records.map((one) => Id.uuidIn("tx", keyOf.transaction(one)) ?? "")}::uuid[], ${records.map(keyOf.transaction)}::text[]) AS k (id, text)
-    CROSS JOIN LATERAL (SELECT * FROM transactions t WHERE t.id = k.id LIMIT 1) t`)
+    JOIN transactions t ON t.id = k.id`)

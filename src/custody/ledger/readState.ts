@@ -1,7 +1,4 @@
-/**
- * Reads the rows that a batch of records names, with one statement per table; the catalog's rows are cached. Rows of large tables are
- * looked up one by one, in LATERAL subqueries: joined, a plan that was made for few rows would read the whole table later.
- */
+/** Reads the rows that a batch of records names, with one statement per table; the catalog's rows are cached. */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { LRUCache } from "lru-cache"
@@ -145,12 +142,10 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   for (const row of yield* unlessEmpty(
     addresses,
     castAddresses(sql`
-      SELECT k.vault_id AS "vaultId", k.network, k.address, k.asset_type AS "assetType", a.created_at AS "createdAt"
+      SELECT a.vault_id AS "vaultId", a.network, a.address, a.asset_type AS "assetType", a.created_at AS "createdAt"
       FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
         ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[]) AS k (vault_id, network, address, asset_type)
-      CROSS JOIN LATERAL (
-        SELECT a.created_at FROM deposit_addresses a
-        WHERE a.vault_id = k.vault_id AND a.network = k.network AND a.address = k.address AND a.asset_type = k.asset_type LIMIT 1) a`)
+      JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`)
   ))
     state.addresses.load(keyOf.address(row), row)
 
@@ -160,9 +155,9 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   for (const row of yield* unlessEmpty(
     balances,
     castBalances(sql`
-      SELECT k.vault_id AS "vaultId", k.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
+      SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
       FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
-      CROSS JOIN LATERAL (SELECT * FROM balances b WHERE b.vault_id = k.vault_id AND b.asset_id = k.asset_id LIMIT 1) b`)
+      JOIN balances b USING (vault_id, asset_id)`)
   ))
     state.balances.load(keyOf.balance(row), row)
   state.balanceHistory.load(yield* unlessEmpty(balances, lastRecords(sql, balances)))

@@ -73,9 +73,8 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
             -- Postgres' clock was set back since the last attempt.
             WHEN clock_timestamp() < coalesce((SELECT max(t.at) FROM delivery_attempts t WHERE t.delivery_id = d.id), d.created_at) THEN 0::float8
             ELSE coalesce(greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)), 0)::float8 END AS "waitMs"
-          FROM unnest(${ids}::text[]) AS a (id) CROSS JOIN LATERAL (SELECT * FROM deliveries d WHERE d.id = a.id LIMIT 1) d
-            CROSS JOIN LATERAL (SELECT w.url FROM webhooks w WHERE w.id = d.webhook_id LIMIT 1) w
-            LEFT JOIN LATERAL (SELECT e.entity_id FROM events e WHERE e.id = d.event_id LIMIT 1) e ON true`),
+          FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
+            LEFT JOIN events e ON e.id = d.event_id`),
         (rows) => new Map(rows.map((row) => [row.id, row]))
       )
 
@@ -101,8 +100,8 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
       Effect.map(
         decodeWebhooks(sql`
           SELECT a.key, w.organization_id AS "organizationId", w.id AS "webhookId", w.url FROM unnest(${keys}::text[]) AS a (key)
-            CROSS JOIN LATERAL (SELECT w.* FROM webhooks w WHERE w.id = coalesce((SELECT r.webhook_id FROM recoveries r WHERE r.id = a.key),
-              (SELECT n.webhook_id FROM notices n WHERE n.id = a.key AND n.sent_at IS NULL), split_part(a.key, '/', 2)) LIMIT 1) w`),
+            LEFT JOIN recoveries r ON r.id = a.key LEFT JOIN notices n ON n.id = a.key AND n.sent_at IS NULL
+            JOIN webhooks w ON w.id = coalesce(r.webhook_id, n.webhook_id, split_part(a.key, '/', 2))`),
         (rows) =>
           rows.map(({ key, ...webhook }) => [
             key,

@@ -5,8 +5,7 @@
  * Recording is idempotent per delivery and number.
  *
  * New attempts and successes of many deliveries share a statement; a failure is a separate transaction (FailureRecorder.ts),
- * because it may disable the webhook. Such a statement looks up each row by its id, in a LATERAL subquery or by `= ANY`: joined, a
- * plan that was made for few rows would read whole tables later. Decisions D-21, D-22, D-23.
+ * because it may disable the webhook. Decisions D-21, D-22, D-23.
  */
 import { randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -59,8 +58,10 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           )
 
     const beginMany = (items: ReadonlyArray<AttemptStartInput>) => {
-      const ids = items.map(({ id }) => id)
-      const { attempts, deliveries, events, oneDay } = partitionsOf(sql, ids)
+      const { attempts, deliveries, events, oneDay } = partitionsOf(
+        sql,
+        items.map(({ id }) => id)
+      )
       const inQueue = items.map(({ via }) => isOfDrain(via))
       const claims = items.flatMap(({ claimKey }) => claimKey ?? [])
       return Effect.flatMap(
@@ -76,11 +77,9 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
                   -- A clock that was set back since the last attempt says nothing about the wait.
                   AND clock_timestamp() BETWEEN l.last_at AND d.next_attempt_at
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
-            FROM unnest(${ids}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
+            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
               ${inQueue}::bool[]) AS a (id, max, waited, in_queue)
-            CROSS JOIN LATERAL (SELECT * FROM ${deliveries} d WHERE d.id = a.id LIMIT 1) d
-            CROSS JOIN LATERAL (SELECT * FROM webhooks w WHERE w.id = d.webhook_id LIMIT 1) w
-            LEFT JOIN LATERAL (SELECT * FROM webhook_queues q WHERE q.webhook_id = w.id LIMIT 1) q ON true
+            JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, max(t.at) AS last_at, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
                 count(*) FILTER (WHERE t.uses_schedule AND t.result <> 'interrupted')::int AS used,
@@ -88,10 +87,10 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               FROM ${attempts} t LEFT JOIN processes p ON p.id = t.process_id AND t.result IS NULL WHERE t.delivery_id = a.id) l
           ), closed AS (
             UPDATE ${attempts} t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
-            FROM asked a WHERE t.delivery_id = ANY(${ids}::text[]) AND t.delivery_id = a.id AND t.result IS NULL AND a.open_by IS NULL
+            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND a.open_by IS NULL
           ), retrying AS (
             UPDATE ${deliveries} d SET status = 'RETRYING' FROM asked a
-            WHERE a.last > 0 AND a.open_by IS NULL AND a.status = 'PENDING' AND d.id = ANY(${ids}::text[]) AND d.id = a.id AND d.status = 'PENDING'
+            WHERE a.last > 0 AND a.open_by IS NULL AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
           ), ${claims.length === 0 ? sql.literal("") : sql`taken AS (DELETE FROM commands WHERE key = ANY(${claims}::text[])),`}
           begun AS (
             INSERT INTO ${attempts} (delivery_id, number, at, organization_id, webhook_id, process_id)
@@ -120,54 +119,51 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
     }
 
     const succeedMany = (items: ReadonlyArray<Recorded>) => {
-      const ids = items.map(({ deliveryId }) => deliveryId),
-        webhookIds = items.map(({ webhookId }) => webhookId)
-      const { attempts, deliveries } = partitionsOf(sql, ids)
+      const { attempts, deliveries } = partitionsOf(
+        sql,
+        items.map(({ deliveryId }) => deliveryId)
+      )
       return Effect.as(
         sql`
           WITH failing AS MATERIALIZED (
             -- Before anything else, as FailureRecorder does.
-            SELECT h.webhook_id FROM webhook_health h WHERE h.webhook_id = ANY(${webhookIds}::text[]) AND h.consecutive_failures > 0
+            SELECT h.webhook_id FROM webhook_health h WHERE h.webhook_id = ANY(${items.map((_) => _.webhookId)}::text[]) AND h.consecutive_failures > 0
             ORDER BY h.webhook_id FOR NO KEY UPDATE
           ), r AS MATERIALIZED (
-            SELECT r.* FROM (SELECT count(*) FROM failing) locked, unnest(${ids}::text[], ${webhookIds}::text[],
+            SELECT r.* FROM (SELECT count(*) FROM failing) locked, unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
               ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
               ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[],
               ${items.map(({ via }) => isOfDrain(via))}::bool[], ${items.map((_) => _.wakes)}::bool[])
               AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wakes)
           ), attempts AS (
             UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
-            FROM r WHERE t.delivery_id = ANY(${ids}::text[]) AND t.delivery_id = r.delivery_id AND t.number = r.number
+            FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
           ), done AS (
             UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
-            FROM r WHERE d.id = ANY(${ids}::text[]) AND d.id = r.delivery_id AND d.status <> 'DELIVERED'
+            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED'
             RETURNING d.id, d.webhook_id, d.organization_id, r.held, r.wakes OR r.held AND d.started AS wakes
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL, down_failures = 0
-            WHERE h.webhook_id = ANY(${webhookIds}::text[]) AND h.webhook_id IN (SELECT f.webhook_id FROM failing f)
+            WHERE h.webhook_id IN (SELECT f.webhook_id FROM failing f)
           ), up AS (
             -- The first 2xx ends a hold, whichever attempt it is of.
             UPDATE webhook_queues q SET down = false, due = CASE WHEN q.down THEN clock_timestamp() ELSE q.due END,
               delivered = q.delivered + (SELECT count(*) FROM done WHERE done.webhook_id = q.webhook_id AND done.held)
-            WHERE q.webhook_id = ANY(${webhookIds}::text[]) AND q.webhook_id IN (SELECT x.webhook_id FROM webhook_queues x
-              WHERE x.webhook_id = ANY(${webhookIds}::text[]) AND (x.down OR x.webhook_id IN (SELECT r.webhook_id FROM r WHERE r.held))
+            WHERE q.webhook_id IN (SELECT x.webhook_id FROM webhook_queues x
+              WHERE x.webhook_id IN (SELECT r.webhook_id FROM r) AND (x.down OR x.webhook_id IN (SELECT r.webhook_id FROM r WHERE r.held))
               ORDER BY x.webhook_id FOR NO KEY UPDATE)
             RETURNING q.webhook_id
           ), woken AS (
             ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM done WHERE wakes`)}
           ), drained AS (
-            ${insertCommands(
-              sql,
-              sql`SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id
-              WHERE q.webhook_id = ANY(${webhookIds}::text[]) AND q.down`
-            )}
+            ${insertCommands(sql, sql`SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`)}
           )
           INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
             (SELECT count(*) FROM done WHERE done.webhook_id = r.webhook_id), clock_timestamp()
           -- The webhook of a deleted organization is gone.
-          FROM r WHERE r.webhook_id IN (SELECT w.id FROM webhooks w WHERE w.id = ANY(${webhookIds}::text[])) GROUP BY r.webhook_id ORDER BY r.webhook_id
+          FROM r WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = r.webhook_id) GROUP BY r.webhook_id ORDER BY r.webhook_id
           ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered, last_success_at = excluded.last_success_at`,
         items.map(() => true)
       )

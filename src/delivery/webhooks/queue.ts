@@ -46,7 +46,7 @@ export const heldBecause = `CASE WHEN d.status = 'HELD' THEN (
 /** A common table expression `queued (webhook_id)`: which webhooks' new deliveries join their queue, locked until the transaction ends. */
 export const queuedOf = (sql: SqlClient.SqlClient, webhookIds: ReadonlyArray<string>): Statement.Fragment => sql`
   queued AS MATERIALIZED (
-    SELECT q.webhook_id FROM webhook_queues q CROSS JOIN LATERAL (SELECT w.status FROM webhooks w WHERE w.id = q.webhook_id LIMIT 1) w
+    SELECT q.webhook_id FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
     WHERE q.webhook_id = ANY(${webhookIds}::text[]) AND ${sql.literal(joinsQueue)} ORDER BY q.webhook_id FOR KEY SHARE OF q)`
 
 /**
