@@ -46,17 +46,14 @@ export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState)
   AND (${principal.vaultAllowlist}::text[] IS NULL OR (w.vault_ids IS NOT NULL AND w.vault_ids <@ ${principal.vaultAllowlist}::text[]))`
 
 /**
- * True for a row of `events e` that the principal can see, `vault:read` aside. A page checks it for each row, so it looks up
- * as little as it can, and its cost does not depend on how many vaults there are: an event's entity is of the event's
- * organization, so an owner has access to it, and a role on a vault is access to the vault's entity; an event that was
- * recorded before the vault changed its entity needs access to the earlier one.
+ * True for a row of `events e` that the principal can see, `vault:read` aside. The vault is checked before the entity,
+ * because that check is faster and rejects most of the events that a caller cannot see.
  */
 export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) => {
-  const reaches = (entityId: string) => (principal.isOwner ? sql`true` : reachesEntity(sql, principal, sql.literal(entityId)))
+  const reaches = reachesEntity(sql, principal, sql.literal("e.entity_id"))
   return sql`
   e.organization_id = ${principal.organizationId}
-  AND CASE WHEN e.vault_id IS NULL THEN ${principal.vaultAllowlist}::text[] IS NULL AND ${reaches("e.entity_id")}
-      ELSE ${seesVault(sql, principal, sql.literal("e.vault_id"))}
-        AND (e.entity_id = (SELECT v.entity_id FROM vaults v WHERE v.id = e.vault_id) OR ${reaches("e.entity_id")}) END
-  AND (e.audience IS NULL OR NOT EXISTS (SELECT 1 FROM unnest(e.audience) AS a (id) WHERE NOT ${reaches("a.id")}))`
+  AND CASE WHEN e.vault_id IS NULL THEN ${principal.vaultAllowlist}::text[] IS NULL AND ${reaches}
+      ELSE ${seesVault(sql, principal, sql.literal("e.vault_id"))} AND ${reaches} END
+  AND (e.audience IS NULL OR NOT EXISTS (SELECT 1 FROM unnest(e.audience) AS a (id) WHERE NOT ${reachesEntity(sql, principal, sql.literal("a.id"))}))`
 }

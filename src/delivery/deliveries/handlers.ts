@@ -74,7 +74,7 @@ export const layer = HttpApiBuilder.group(
         read("listEventDeliveries", ({ path: { eventId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            if (Option.isNone(yield* events.payload(principal, eventId))) return yield* notFound()
+            if (Option.isNone(yield* events.find(principal, eventId))) return yield* notFound()
             return { data: yield* deliveries.ofEvent(principal, eventId) }
           })
         )

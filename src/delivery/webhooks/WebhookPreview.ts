@@ -9,7 +9,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
-import { eventJson } from "../../events/log/eventJson.ts"
+import { decodeEvents, eventColumns, eventJson, withDispatch } from "../../events/log/EventsRepo.ts"
 import { oldestId } from "../../events/log/logWindow.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -33,8 +33,7 @@ const decodeFound = decodeRows(Found)
 const decodeSearched = decodeRows(
   Schema.Struct({ ...Found.fields, occurredAt: Schema.NullOr(Schema.String), matches: Schema.Boolean, looked: Schema.Number })
 )
-const decodeShown = decodeRows(Schema.Struct({ json: Schema.String })),
-  decodeTexts = decodeRows(Schema.Struct({ text: Schema.String }))
+const decodeTexts = decodeRows(Schema.Struct({ text: Schema.String }))
 
 /** The newest of some events. */
 const newestOf = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
@@ -126,10 +125,10 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         const { counted, newest: shown } = yield* search(principal, { ...body, entityIds })
         const byKind: Record<string, number> = Object.fromEntries(body.eventKinds.map((kind) => [kind, 0]))
         for (const { kind } of counted) byKind[kind] = (byKind[kind] ?? 0) + 1
-        const newest = yield* decodeShown(sql`
-          SELECT ${eventJson(sql, sql.literal(""))} AS json FROM events e WHERE e.id = ANY(${shown.map(({ id }) => id)}::text[])
+        const newest = yield* decodeEvents(sql`
+          SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${shown.map(({ id }) => id)}::text[])
           ORDER BY e.occurred_at DESC, e.id DESC`)
-        return `{"count":${counted.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map(({ json }) => json).join(",")}]}`
+        return `{"count":${counted.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
       })
     }
   })

@@ -140,7 +140,8 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       // Limited by id, too, so that Postgres opens only the tables of these days.
       const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
       const rows = yield* castEvents(sql`
-        SELECT ${feedColumns(sql, sql`AND x.event_id >= ${from} AND x.event_id < ${before}`)}, e.audience FROM events e
+        SELECT ${sql.literal(feedColumns)}, e.audience
+        FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
         WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
           AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`)
       const all = new Set(followed.waiting)

@@ -11,7 +11,7 @@ import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { oldestTime } from "../log/logWindow.ts"
-import { open, type Place, seal } from "./cursor.ts"
+import { BEGINNING, open, type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, type FeedPage, FeedRepo } from "./FeedRepo.ts"
 import { OpenReaders } from "./OpenReaders.ts"
@@ -50,26 +50,31 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
     const readers = yield* OpenReaders
     const keys = yield* KeyChecks
 
-    /** The position at which the reader wants to start, undefined for the beginning of the log, and the end of the stream. */
-    const begin = Effect.fnUntraced(function* (principal: PrincipalState, { after, from }: Start, lastEventId?: string) {
+    /** The position at which the reader wants to start; undefined for the beginning of the log. */
+    const begin = Effect.fnUntraced(function* ({ organizationId }: PrincipalState, { after, from }: Start, lastEventId?: string) {
       const cursor = lastEventId ?? after
-      const place = cursor === undefined ? undefined : open(master, principal.organizationId, cursor)
-      if (cursor !== undefined && place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
-      const oldestCursor = Effect.map(feed.oldest(principal), (oldest) => seal(master, principal.organizationId, oldest))
-      if (place !== undefined && place.at < oldestTime())
+      if (cursor === undefined) {
+        if (from === undefined) return undefined
+        const { at, id, position } = yield* feed.end(organizationId)
+        return { at, id, position } satisfies Place
+      }
+      const place = open(master, organizationId, cursor)
+      if (place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
+      const oldestCursor = Effect.map(feed.oldest(organizationId), (oldest) => seal(master, organizationId, oldest))
+      if (place.at < oldestTime())
         return yield* problem(
           "cursor_expired",
           "This cursor is older than the log. Continue from oldestCursor; earlier events are no longer available.",
           { members: { oldestCursor: yield* oldestCursor } }
         )
-      const end = yield* feed.end(principal, place)
-      if (!end.continues)
+      // Before the first event there is nothing that could have been replaced.
+      if (place.position > BEGINNING && !(yield* feed.has(organizationId, place)))
         return yield* problem(
           "cursor_gone",
           "The log has another event at this cursor's place: it was restored from a backup, or the organization was recorded again. Read everything again from oldestCursor.",
           { members: { oldestCursor: yield* oldestCursor } }
         )
-      return { place: cursor === undefined && from === "now" ? end.place : place, end }
+      return place
     })
 
     /** Fails if a reader specifies two starting points. */
@@ -130,10 +135,15 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       return page
     })
 
-    const read = Effect.fnUntraced(function* (principal: PrincipalState, start: Start, filter: FeedFilter, limit: number, wait: number) {
+    const read = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      filter: FeedFilter,
+      start: Place | undefined,
+      limit: number,
+      wait: number
+    ) {
       const until = performance.now() + wait * 1_000
-      const first = Effect.flatMap(begin(principal, start), ({ end, place }) => feed.page(principal, filter, place, limit, end))
-      const page: FeedPage = yield* admit(principal, first)
+      const page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
       if (wait === 0 || page.rows.length > 0) return page
       return yield* Effect.acquireUseRelease(
         readers.enter("longPoll", principal),
@@ -149,8 +159,9 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       /** A page as a response. */
       answer: Effect.fnUntraced(function* (principal: PrincipalState, { after, from, limit, wait = 0, ...filters }: Asked) {
         yield* notBoth({ after, from })
+        const start = yield* admit(principal, begin(principal, { after, from }))
         if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
-        const { more, place, rows } = yield* read(principal, { after, from }, filterOf(filters), limit, wait)
+        const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
         const cursor = seal(master, principal.organizationId, place)
         return jsonText(
           `{"data":[${rows.map(({ json }) => json).join(",")}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`

@@ -35,19 +35,10 @@ export interface FeedPage {
   readonly more: boolean
 }
 
-/** The end of an organization's stream, as a reader finds it. */
-export interface End {
-  /** The position after the newest event: every later event is recorded after it. */
-  readonly place: Place
+/** The end of an organization's stream. */
+export interface End extends Place {
   /** A time in ms: no event up to this position was recorded later. */
   readonly latest: number
-  /** Whether the reader sees many vaults. */
-  readonly many: boolean
-  /**
-   * Whether the log has the place from which the reader continues: its event has its position. Not so after a restored backup, or
-   * when the organization was deleted and recorded again. An event that is older than the log can no longer be compared. C-9.
-   */
-  readonly continues: boolean
 }
 
 /** A reader who sees more vaults than this probably sees much of the organization's events. */
@@ -69,62 +60,56 @@ const USABLE = 300_000
 /** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0, id })
 
-const decodeEnds = decodeRows(
-    Schema.Struct({
-      position: Schema.Number,
-      id: Schema.NullOr(Schema.String),
-      clock: Schema.Number,
-      now: Schema.Number,
-      vaults: Schema.Number,
-      continues: Schema.Boolean
-    })
-  ),
+/** The place at the end of a stream. */
+const placeAt = ({ at, id, position }: Place): Place => ({ position, at, id })
+
+interface ReadPlan {
+  /** Whether the reader sees many vaults. */
+  readonly many: boolean
+  /** Whether whole rows are read instead of keys. */
+  readonly whole: boolean
+}
+
+const StreamRow = Schema.Struct({
+  position: Schema.Number,
+  id: Schema.NullOr(Schema.String),
+  clock: Schema.Number,
+  now: Schema.Number
+})
+type StreamRow = typeof StreamRow.Type
+const decodeStreams = decodeRows(StreamRow),
+  decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
   decodeKeys = decodeRows(Key)
 // A page has up to a thousand rows, and readers that catch up request one page after the other.
 const castKeys = castRows(KeyRow),
   castEvents = castRows(FeedRow)
+
+/** The end of a stream; an organization without one has no events. */
+const endOf = ({ clock, id, now, position }: StreamRow = { position: 0, id: null, clock: 0, now: Date.now() }): End => ({
+  position,
+  id,
+  at: Math.max(clock, now - LONGEST_WRITE),
+  latest: Math.max(clock, now)
+})
 
 export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
 
+    const rowColumns = sql.literal(feedColumns)
     const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
 
-    const endOf = (
-      { organizationId, userId, vaultAllowlist }: PrincipalState,
-      from: Pick<Place, "id" | "position"> = { position: BEGINNING, id: null }
-    ): Effect.Effect<End> => {
-      const { id, position } = from
-      // Before the first event there is nothing that could have been replaced.
-      const continues =
-        position === BEGINNING
-          ? sql`true`
-          : sql`CASE WHEN ${position}::bigint > s.position THEN false
-              WHEN ${id}::text IS NULL THEN true
-              WHEN ${position}::bigint = s.position THEN coalesce(s.event_id = ${id}, false)
-              WHEN ${id} < ${oldestId("evt")} THEN true
-              ELSE EXISTS (SELECT 1 FROM events e WHERE e.id = ${id} AND e.organization_id = s.organization_id AND e.position = ${position}) END`
-      return Effect.map(
-        decodeEnds(
-          direct.query(sql`
-            SELECT s.position, s.event_id AS id, CASE WHEN isfinite(s.clock) THEN floor(extract(epoch FROM s.clock) * 1000)::float8 ELSE 0 END AS clock,
-              floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
-              (SELECT count(*) FROM (SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}) r) AS vaults, ${continues} AS continues
-            FROM event_streams s WHERE s.organization_id = ${organizationId}`)
-        ),
-        // An organization without a stream has no events.
-        ([stream = { position: BEGINNING, id: null, clock: 0, now: Date.now(), vaults: 0, continues: position === BEGINNING }]) => {
-          const { clock, continues, now, vaults } = stream
-          return {
-            place: { position: stream.position, id: stream.id, at: Math.max(clock, now - LONGEST_WRITE) },
-            latest: Math.max(clock, now),
-            many: vaults > FEW_VAULTS && (vaultAllowlist === null || vaultAllowlist.length > FEW_VAULTS),
-            continues
-          }
-        }
+    const streamColumns =
+      sql.literal(`position, event_id AS id, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`)
+
+    /** The current end of the stream. */
+    const end = (organizationId: string): Effect.Effect<End> =>
+      Effect.map(
+        decodeStreams(direct.query(sql`SELECT ${streamColumns} FROM event_streams WHERE organization_id = ${organizationId}`)),
+        ([found]) => endOf(found)
       ).pipe(Effect.orDie)
-    }
 
     /** Rows of `events e` or of another table by day, with ids of a range of times: Postgres opens no other day. */
     const within = (column: string, from: number, before: number) =>
@@ -132,13 +117,28 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
 
     /** Events between two positions, the first excluded and the last included, recorded before a time. */
     const between = (after: Place, until: End, before = until.latest + 1) =>
-      sql`e.position > ${after.position} AND e.position <= ${until.place.position} AND ${within("e.id", after.at, before)}`
+      sql`e.position > ${after.position} AND e.position <= ${until.position} AND ${within("e.id", after.at, before)}`
 
-    const rowColumns = (from: number, before: number) => feedColumns(sql, sql`AND ${within("x.event_id", from, before)}`)
+    const dispatches = (from: number, before: number) =>
+      sql`LEFT JOIN event_dispatches x ON x.event_id = e.id AND ${within("x.event_id", from, before)}`
+
+    /** The current end of the stream, and whether the reader sees many vaults. */
+    const endFor = ({ organizationId, userId, vaultAllowlist }: PrincipalState) =>
+      Effect.map(
+        decodeCounted(
+          direct.query(sql`
+            SELECT ${streamColumns}, (SELECT count(*) FROM (SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}) r) AS vaults
+            FROM event_streams WHERE organization_id = ${organizationId}`)
+        ),
+        ([found]) => ({
+          until: endOf(found),
+          many: (found?.vaults ?? 0) > FEW_VAULTS && (vaultAllowlist === null || vaultAllowlist.length > FEW_VAULTS)
+        })
+      )
 
     /** The midnight before which this many more events were probably recorded. */
     const probably = (after: Place, until: End, events: number): number => {
-      const share = Math.min(1, (WIDE * events) / (until.place.position - after.position))
+      const share = Math.min(1, (WIDE * events) / (until.position - after.position))
       return Math.min(until.latest + 1, midnight(after.at + share * (until.latest - after.at)) + DAY)
     }
 
@@ -151,16 +151,15 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       after: Place,
       until: End,
       take: number,
-      whole: boolean
+      { many, whole }: ReadPlan
     ) {
-      const { many } = until
       const look = many ? LOOK : LOOK_FEW * take
       const read = (before: number) => {
         const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until, before)}
           ORDER BY e.position LIMIT ${look}`
-        const shown = whole ? rowColumns(after.at, before) : keyColumns
+        const seen = sql`SELECT ${whole ? sql.literal("e.*") : keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position LIMIT ${take}`
         const rows = direct.query(
-          sql`SELECT ${shown} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position LIMIT ${take}`
+          whole ? sql`SELECT ${rowColumns} FROM (${seen}) e ${dispatches(after.at, before)} ORDER BY e.position` : seen
         )
         return (whole ? castEvents : castKeys)(rows)
       }
@@ -171,7 +170,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       // For a reader of few vaults, each vault is searched next, which costs no more.
       if (first < last && many) found = yield* read(last)
       else if (first < last) return undefined
-      return found.length === take || until.place.position - after.position <= look ? found : undefined
+      return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
     /** The next events of each vault that the reader can see, by each of its entities, merged. */
@@ -209,12 +208,12 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       after: Place,
       until: End,
       take: number,
-      whole: boolean
+      reading: ReadPlan
     ) {
-      if (until.place.position <= after.position) return []
+      if (until.position <= after.position) return []
       if (vaultIds !== undefined) return yield* alongVaults(principal, vaultIds, after, until, take)
       return (
-        (yield* alongOrganization(principal, after, until, take, whole)) ?? (yield* alongVaults(principal, undefined, after, until, take))
+        (yield* alongOrganization(principal, after, until, take, reading)) ?? (yield* alongVaults(principal, undefined, after, until, take))
       )
     })
 
@@ -226,7 +225,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return Effect.map(
         castEvents(
           direct.query(sql`
-            SELECT ${rowColumns(from, before)} FROM events e
+            SELECT ${rowColumns} FROM events e ${dispatches(from, before)}
             WHERE e.id = ANY(${keys.map(({ id }) => id)}::text[]) AND ${within("e.id", from, before)}`)
         ),
         (rows) => [...rows].sort((one, other) => one.position - other.position)
@@ -234,33 +233,40 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     }
 
     return {
-      /** The current end of the stream for a reader who continues from a place, or begins. */
-      end: endOf,
+      /** The current end of the stream. Every event after it is recorded later. */
+      end,
+
+      /**
+       * Whether the log has the place of a cursor: its event has its position. Not so after a restored backup, or when the
+       * organization was deleted and recorded again. An event that is older than the log can no longer be compared. C-9.
+       */
+      has: (organizationId: string, { id, position }: Place): Effect.Effect<boolean> =>
+        Effect.map(
+          direct.query(sql`
+            SELECT 1 FROM event_streams s WHERE s.organization_id = ${organizationId} AND CASE
+              WHEN ${position}::bigint > s.position THEN false
+              WHEN ${id}::text IS NULL THEN true
+              WHEN ${position}::bigint = s.position THEN s.event_id = ${id}
+              WHEN ${id} < ${oldestId("evt")} THEN true
+              ELSE EXISTS (SELECT 1 FROM events e WHERE e.id = ${id} AND e.organization_id = s.organization_id AND e.position = ${position}) END`),
+          (rows) => rows.length > 0
+        ).pipe(Effect.orDie),
 
       /** The position before the first event that can still be read. */
-      oldest: Effect.fn("FeedRepo.oldest")(function* (principal: PrincipalState) {
-        const until = yield* endOf(principal)
+      oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
+        const until = yield* end(organizationId)
         const at = oldestTime() + USABLE
         const [first] = yield* decodeKeys(
           direct.query(sql`
-            SELECT e.id, e.position FROM events e WHERE e.organization_id = ${principal.organizationId}
+            SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
               AND ${between({ position: BEGINNING, at, id: null }, until)} ORDER BY e.position LIMIT 1`)
         )
-        return first === undefined ? until.place : { position: first.position - 1, at: Id.time(first.id) ?? 0, id: null }
+        return first === undefined ? placeAt(until) : { position: first.position - 1, at: Id.time(first.id) ?? 0, id: null }
       }, Effect.orDie),
 
-      /**
-       * A page of the events that the reader can see after a position, or from the beginning of the log: up to the given end, or
-       * else the current one.
-       */
-      page: Effect.fn("FeedRepo.page")(function* (
-        principal: PrincipalState,
-        filter: FeedFilter,
-        given: Place | undefined,
-        limit: number,
-        end?: End
-      ) {
-        const until = end ?? (yield* endOf(principal))
+      /** A page of the events that the reader can see after a position, or from the beginning of the log. */
+      page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
+        const { many, until } = yield* endFor(principal)
         const after = {
           position: given?.position ?? BEGINNING,
           id: given?.id ?? null,
@@ -268,7 +274,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined
         const take = filtered ? Math.max(FILTERED, limit) + 1 : limit + 1
-        const found = yield* visible(principal, filter.vaultId, after, until, take, !filtered)
+        const found = yield* visible(principal, filter.vaultId, after, until, take, { many, whole: !filtered })
         const wanted = found.filter(
           ({ entityId, kind }) => (filter.kind?.includes(kind) ?? true) && (filter.entityId?.includes(entityId) ?? true)
         )
@@ -278,7 +284,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const kept = last === undefined ? rows : rows.filter(({ position }) => position <= last.position)
         return {
           rows: yield* rowsOf(kept),
-          place: last === undefined ? (until.place.position >= after.position ? until.place : after) : placeOf(last),
+          place: last === undefined ? (until.position >= after.position ? placeAt(until) : after) : placeOf(last),
           more: last !== undefined
         } satisfies FeedPage
       }, Effect.orDie)

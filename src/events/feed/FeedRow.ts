@@ -1,7 +1,5 @@
 /** Rows of the feed: events as they are read and sent. */
-import type { SqlClient, Statement } from "@effect/sql"
 import { Schema } from "effect"
-import { eventJson } from "../log/eventJson.ts"
 
 /** An event and its place in the log. */
 export const Key = Schema.Struct({ id: Schema.String, position: Schema.Number })
@@ -14,7 +12,7 @@ export type KeyRow = typeof KeyRow.Type
 export const FeedRow = Schema.Struct({
   ...KeyRow.fields,
   vaultId: Schema.NullOr(Schema.String),
-  /** The event as in responses. */
+  /** The event as in responses: JSON text, written by Postgres, which is less busy than the API while readers catch up. */
   json: Schema.String
 })
 export type FeedRow = typeof FeedRow.Type
@@ -22,6 +20,12 @@ export type FeedRow = typeof FeedRow.Type
 /** Whether more than a key was read. */
 export const isWhole = (row: KeyRow): row is FeedRow => "json" in row
 
-/** The columns of a {@link FeedRow}, of `events e`; `days` as for {@link eventJson}. */
-export const feedColumns = (sql: SqlClient.SqlClient, days: Statement.Fragment): Statement.Fragment =>
-  sql`e.id, e.position, e.kind, e.entity_id AS "entityId", e.vault_id AS "vaultId", ${eventJson(sql, days)} AS json`
+const jsonTime = (column: string) => `'"' || to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'`
+
+/** The columns of a {@link FeedRow}, of `events e` and the dispatch `x` of each, if it has one. */
+export const feedColumns = `e.id, e.position, e.kind, e.entity_id AS "entityId", e.vault_id AS "vaultId",
+  '{"id":' || to_json(e.id)::text || ',"entityId":' || to_json(e.entity_id)::text
+  || ',"vaultIds":' || coalesce('[' || to_json(e.vault_id)::text || ']', 'null') || ',"kind":' || to_json(e.kind)::text
+  || ',"schemaVersion":' || e.schema_version || ',"payload":' || e.payload || ',"occurredAt":' || ${jsonTime("e.occurred_at")}
+  || ',"dispatchedAt":' || coalesce(${jsonTime("coalesce(e.dispatched_at, x.dispatched_at)")}, 'null')
+  || ',"createdAt":' || ${jsonTime("e.created_at")} || '}' AS json`

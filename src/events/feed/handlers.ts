@@ -32,9 +32,9 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             const lastEventId = headers["last-event-id"]
             if (lastEventId === undefined) yield* pages.notBoth({ after, from })
-            const begun = yield* admit(principal, pages.begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId))
+            const start = yield* admit(principal, pages.begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId))
             const { method } = yield* HttpServerRequest.HttpServerRequest
-            const place = begun.place ?? (yield* admit(principal, feed.oldest(principal)))
+            const place = start ?? (yield* admit(principal, feed.oldest(principal.organizationId)))
             const body = method === "HEAD" ? "" : yield* streams.open(principal, filterOf(filters), place)
             return HttpServerResponse.raw(body, {
               contentType: "text/event-stream",

@@ -17,7 +17,6 @@ import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
-import { eventJson } from "./eventJson.ts"
 import { oldestDelivery, oldestId } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
 
@@ -30,22 +29,24 @@ export interface EventFilter extends Period {
 
 const EventRow = Schema.Struct({
   id: Schema.String,
+  entityId: Schema.String,
+  vaultId: Schema.NullOr(Schema.String),
+  kind: Schema.String,
+  schemaVersion: Schema.Number,
+  payload: Schema.String,
   occurredAt: Schema.String,
-  /** The event as in responses. */
-  json: Schema.String
+  dispatchedAt: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  matchedCount: Schema.Number
 })
 export type EventRow = typeof EventRow.Type
 
+/** Decodes rows of {@link eventColumns}. */
+export const decodeEvents = decodeRows(EventRow)
+
 // Pages are not decoded: the list is one of the most frequent reads.
 const castEvents = castRows(EventRow),
-  decodeCounted = decodeRows(
-    Schema.Struct({
-      json: Schema.String,
-      matchedCount: Schema.Number,
-      counts: Schema.Record({ key: Schema.String, value: Schema.Number })
-    })
-  ),
-  decodePayloads = decodeRows(Schema.Struct({ payload: Schema.String })),
+  decodeCounted = decodeRows(Schema.Struct({ ...EventRow.fields, counts: Schema.Record({ key: Schema.String, value: Schema.Number }) })),
   decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 /** A caller who sees more vaults than this probably sees much of the organization's log. */
@@ -61,6 +62,23 @@ const LOOK_FEW = 4
  */
 const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
 
+/** The columns of an {@link EventRow}, of `events e`. */
+export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
+  e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
+  coalesce(x.matched_count, 0) AS "matchedCount"`
+
+/**
+ * The join that {@link eventColumns} needs besides `events e`: when and how an event was dispatched. A statement about one
+ * event adds its id; otherwise, Postgres would open every day's table.
+ */
+export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
+
+/** An event as JSON text; `more` are additional members. */
+export const eventJson = (row: EventRow, more = ""): string =>
+  `{"id":${JSON.stringify(row.id)},"entityId":${JSON.stringify(row.entityId)},"vaultIds":${row.vaultId === null ? "null" : JSON.stringify([row.vaultId])},` +
+  `"kind":${JSON.stringify(row.kind)},"schemaVersion":${row.schemaVersion},"payload":${row.payload},"occurredAt":"${row.occurredAt}",` +
+  `"dispatchedAt":${row.dispatchedAt === null ? "null" : `"${row.dispatchedAt}"`},"createdAt":"${row.createdAt}"${more}}`
+
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -68,9 +86,6 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const recentPage = recentPages(recent)
 
     const page = (statement: Statement.Statement<object>) => castEvents(direct.query(statement))
-
-    /** The columns of an {@link EventRow}, of `events e`. */
-    const columns = (days: Statement.Fragment) => sql`e.id, e.occurred_at AS "occurredAt", ${eventJson(sql, days)} AS json`
 
     /** The part of the log for the requested times, after the previous page. */
     const within = (period: Period, after: Key | null) =>
@@ -126,14 +141,14 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       // An event without a vault needs a key without an allowlist.
       const others = vaultId === undefined && principal.vaultAllowlist === null
       return page(sql`
-        SELECT ${columns(sql.literal(""))} FROM (
+        SELECT ${sql.literal(eventColumns)} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
               ${keys(sql`${ofVault} AND (e.organization_id || '') = ${principal.organizationId} ${common}`, take)}) seen
             WHERE r.user_id = ${principal.userId} ${named} AND ${reachesEntity(sql, principal, sql.literal("p.entity_id"))}
             ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
           ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
-        ) newest JOIN events e ON e.id = newest.id ORDER BY e.occurred_at DESC, e.id DESC`)
+        ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`)
     }
 
     /**
@@ -152,9 +167,9 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const newest = (recent: Statement.Fragment, most: number) => sql`
         SELECT * FROM events e WHERE ${entityId === undefined ? indexRange("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}`
-      const visible = (recent: Statement.Fragment, most: number, days: Statement.Fragment) =>
+      const visible = (recent: Statement.Fragment, most: number, dispatched: Statement.Fragment) =>
         page(sql`
-        SELECT ${columns(days)} FROM (${newest(recent, most)}) e
+        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, most)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`)
       const few = LOOK_FEW * take
@@ -187,34 +202,33 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           return newest ?? (yield* alongVaults(principal, filter, common, take))
         }).pipe(Effect.orDie),
 
-      /** The envelope's text of an event that the caller can see. */
-      payload: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<string>> =>
+      /** One event that the caller can see. */
+      find: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<EventRow>> =>
         Effect.orDie(
           Effect.map(
-            decodePayloads(sql`
-              SELECT e.payload FROM events e WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`),
-            ([row]) => Option.map(Option.fromNullable(row), ({ payload }) => payload)
+            decodeEvents(sql`
+              SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} AND x.event_id = ${eventId}
+              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`),
+            (rows) => Option.fromNullable(rows[0])
           )
         ),
 
-      /** One event that the caller can see, with the number of webhooks that matched, and of its deliveries by status, for webhooks that the caller can see. */
+      /** One event that the caller can see, and the number of its deliveries by status, for webhooks that the caller can see. */
       findCounted: (principal: PrincipalState, eventId: string) =>
         Effect.orDie(
           Effect.map(
             decodeCounted(
               direct.query(sql`
-              SELECT ${eventJson(sql, sql`AND x.event_id = ${eventId}`)} AS json,
-                coalesce((SELECT x.matched_count FROM event_dispatches x WHERE x.event_id = ${eventId}), 0) AS "matchedCount", (
+              SELECT ${sql.literal(eventColumns)}, (
                 SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
                   SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
                   WHERE d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)} GROUP BY d.status) c) AS counts
-              FROM events e
+              FROM events e ${sql.literal(withDispatch)} AND x.event_id = ${eventId}
               WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`)
             ),
             ([row]) =>
-              Option.map(Option.fromNullable(row), ({ counts, json, matchedCount }) => ({
-                json,
-                matchedCount,
+              Option.map(Option.fromNullable(row), ({ counts, ...event }) => ({
+                event,
                 counts: { PENDING: 0, RETRYING: 0, HELD: 0, DELIVERED: 0, FAILED: 0, CANCELED: 0, ...counts }
               }))
           )

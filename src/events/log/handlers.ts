@@ -6,7 +6,7 @@ import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { answerJson, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
-import { EventsRepo } from "./EventsRepo.ts"
+import { EventsRepo, eventJson } from "./EventsRepo.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
                 fetch: (after, take) => events.list(principal, filters, after, take),
                 keyOf: (row) => [row.occurredAt, row.id]
               }),
-              (found) => answerJson(found, ({ json }) => json)
+              (found) => answerJson(found, eventJson)
             )
           )
         )
@@ -43,9 +43,9 @@ export const layer = HttpApiBuilder.group(
               events.findCounted(principal, eventId),
               Option.match({
                 onNone: () => Effect.fail(notFound()),
-                onSome: ({ counts, json, matchedCount }) =>
+                onSome: ({ counts, event }) =>
                   Effect.succeed(
-                    jsonText(`${json.slice(0, -1)},"matchedCount":${matchedCount},"deliveryCounts":${JSON.stringify(counts)}}`)
+                    jsonText(eventJson(event, `,"matchedCount":${event.matchedCount},"deliveryCounts":${JSON.stringify(counts)}`))
                   )
               })
             )

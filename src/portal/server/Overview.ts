@@ -5,7 +5,7 @@
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import type { ReceivedEvent } from "../../client/receivedEvent.ts"
@@ -173,7 +173,11 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         }).pipe(Effect.orDie),
 
       /** The text of an event's envelope, exactly as it is sent. */
-      payload: events.payload
+      payload: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<string>> =>
+        Effect.map(
+          events.find(principal, eventId),
+          Option.map(({ payload }) => payload)
+        )
     }
   })
 }) {
