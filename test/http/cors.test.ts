@@ -4,7 +4,7 @@ import { cli, useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 
 const OWN = "https://treasury.example.com"
-const app = useApp(["api"], { CORS_ORIGINS: `${OWN}, http://localhost:3000` })
+const app = useApp(["api"], { CORS_ORIGINS: `${OWN}, http://localhost:3000`, STATEMENT_HISTORY: "7d" })
 let key = ""
 beforeAll(async () => {
   await app.feed(smallest())

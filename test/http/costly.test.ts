@@ -84,7 +84,7 @@ test("a query with too many parameters is rejected as a whole", async () => {
       )
     ]).toEqual([path, "unknown_parameter"])
   }
-  const kinds = (count: number) => Array.from({ length: count }, () => "kind=x").join("&")
-  expect((await ask("/v1/event-feed", kinds(500))).status).toBe(200)
-  expect(codeOf(await ask("/v1/event-feed", kinds(501)))).toBe("invalid_parameter")
+  const ids = (count: number) => Array.from({ length: count }, () => "vaultId=x").join("&")
+  expect((await ask("/v1/event-feed", ids(500))).status).toBe(200)
+  expect(codeOf(await ask("/v1/event-feed", ids(501)))).toBe("invalid_parameter")
 })

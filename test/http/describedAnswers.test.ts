@@ -97,6 +97,7 @@ const described = ({ id, value }: Operation, answer: Answer): void => {
 const needed = (): { readonly [id: string]: string } => ({
   listBalanceHistory: "asset=ethereum/native",
   exportTransactions: "format=csv",
+  exportAllTransactions: "format=csv",
   listEventCheckpoints: "entityId=entity_a",
   getLatestEventCheckpoint: "entityId=entity_a",
   getStatementSummary: `from=${ids.date}&to=${ids.date}`
@@ -177,6 +178,7 @@ test("every error that a request can cause is described", async () => {
 test("every operation succeeds as described, with every media type", async () => {
   const variants: { readonly [id: string]: ReadonlyArray<Change> } = {
     exportTransactions: [{ needed: "format=csv" }, { needed: "format=ndjson" }],
+    exportAllTransactions: [{ needed: "format=csv" }, { needed: "format=ndjson" }],
     getStatement: [{}, { headers: { accept: "text/csv" } }],
     listStatements: [{}, { headers: { accept: "text/csv" }, query: `from=${ids.date}&to=${ids.date}` }],
     getStatementSummary: [{}, { headers: { accept: "text/csv" } }]
