@@ -8,7 +8,7 @@ const parse = () => {
       options: {
         /** Fewer rounds and less load: shows that a benchmark works, and a rough result. */
         quick: { type: "boolean", default: false },
-        /** `reads`, `feed-read`, `filters`: 10 million rows; `recover`: until all are delivered. */
+        /** `reads`, `feed-read`, `filters`, `across`: 10 million rows; `recover`: until all are delivered. */
         large: { type: "boolean", default: false },
         /** `events`, `feed-read`, `reads`: a burst, or pages, under Bun's CPU profiler, and nothing else. */
         profile: { type: "boolean", default: false },

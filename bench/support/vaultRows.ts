@@ -51,6 +51,27 @@ export const loadVault = async (env: Record<string, string>, tokens = 0): Promis
   return answer.secret
 }
 
+/**
+ * Inserts transactions and makes the table as if it had rested. For many, secondary indexes are created afterwards, which takes a
+ * fraction of the time. Foreign keys are not checked.
+ */
+export const seeding = async (client: pg.Client, isMany: boolean, insert: () => Promise<void>) => {
+  const { rows: indexes } = await client.query<{ name: string; definition: string }>(
+    `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
+     WHERE i.indrelid = 'transactions'::regclass AND NOT i.indisunique AND $1`,
+    [isMany]
+  )
+  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  await client.query("SET session_replication_role = replica")
+  await insert()
+  await client.query("RESET session_replication_role")
+  await client.query("SET maintenance_work_mem = '1GB'")
+  for (const { definition } of indexes) await client.query(definition.replace(" ON ONLY ", " ON "))
+  await client.query("VACUUM (ANALYZE, PARALLEL 0) transactions")
+  // Otherwise the disk is busy with these rows while pages are measured.
+  await client.query("CHECKPOINT")
+}
+
 /** Confirmed transactions of {@link VAULT} with these numbers: twenty of each time, `secondsApart` from `since` on. */
 export const seedTransactions = async (
   client: pg.Client,
@@ -58,17 +79,10 @@ export const seedTransactions = async (
   to: number,
   { secondsApart = 12, since = "2020-01-01T00:00:00Z" }: { readonly secondsApart?: number; readonly since?: string } = {}
 ) => {
-  // From a million rows on, secondary indexes are created after the rows, which takes a fraction of the time. Foreign keys are not checked.
-  const { rows: indexes } = await client.query<{ name: string; definition: string }>(
-    `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
-     WHERE i.indrelid = 'transactions'::regclass AND NOT i.indisunique AND $1`,
-    [to - from >= 1_000_000]
-  )
-  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
-  await client.query("SET session_replication_role = replica")
-  for (let start = from; start < to; start += 500_000) {
-    await client.query(
-      `
+  const insert = async () => {
+    for (let start = from; start < to; start += 500_000) {
+      await client.query(
+        `
       INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
       SELECT id, '${VAULT}', 'org_bench', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
         '{"id":"tx_0%s","hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s",'
@@ -80,13 +94,9 @@ export const seedTransactions = async (
           '0x' || substr(md5('t' || n % 300) || md5('u' || n % 300), 1, 40) AS target,
           $3::timestamptz + (n / 20) * $4::float8 * interval '1 second' AS at
         FROM generate_series($1::bigint, $2::bigint) AS n) rows`,
-      [start, Math.min(to, start + 500_000) - 1, since, secondsApart]
-    )
+        [start, Math.min(to, start + 500_000) - 1, since, secondsApart]
+      )
+    }
   }
-  await client.query("RESET session_replication_role")
-  await client.query("SET maintenance_work_mem = '1GB'")
-  for (const { definition } of indexes) await client.query(definition.replace(" ON ONLY ", " ON "))
-  await client.query("VACUUM (ANALYZE, PARALLEL 0) transactions")
-  // Otherwise the disk is busy with these rows while pages are measured.
-  await client.query("CHECKPOINT")
+  await seeding(client, to - from >= 1_000_000, insert)
 }
