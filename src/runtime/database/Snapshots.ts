@@ -25,6 +25,9 @@ const shape: PoolShape = {
   planner: ["enable_seqscan=off", "random_page_cost=1.1"]
 }
 
+/** The next statement notices a broken connection. */
+const ignore = () => {}
+
 const failed = (cause: unknown) => new SqlError.SqlError({ cause, message: "Failed to execute statement" })
 
 const run = (client: pg.PoolClient, text: string, values: ReadonlyArray<unknown> = []) => client.query(text, [...values])
@@ -45,8 +48,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
             Effect.tryPromise({
               try: async () => {
                 const client = await pool.connect()
-                // The next statement notices a broken connection.
-                client.on("error", () => {})
+                client.on("error", ignore)
                 await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 return { client, running: 0 }
               },
@@ -74,7 +76,10 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
 const release = async (pool: pg.Pool, { client, running }: { readonly client: pg.PoolClient; readonly running: number }): Promise<void> => {
   if (running === 0) {
     await client.query("ROLLBACK").then(
-      () => client.release(),
+      () => {
+        client.off("error", ignore)
+        client.release()
+      },
       () => client.release(true)
     )
     return
