@@ -57,7 +57,6 @@ export const PortfolioBalance = Schema.Struct({
     })
   )
 }).annotations({ identifier: "PortfolioBalance", title: "Balance of a vault or of all" })
-export type PortfolioBalance = typeof PortfolioBalance.Type
 
 /** One record of a balance's history. C-6. */
 export const BalanceRecord = Schema.Struct({

@@ -20,7 +20,7 @@ const TransactionRow = Schema.Struct({
   /** Whether it is the last row that a page looks at. */
   last: Schema.Boolean
 })
-export type TransactionRow = typeof TransactionRow.Type
+type TransactionRow = typeof TransactionRow.Type
 
 /** `number` is the asset's, which is short enough for a cursor. */
 const BalanceRow = Schema.Struct({
