@@ -7,6 +7,7 @@ import manifest from "../../src/client/package.json" with { type: "json" }
 import published from "../../src/client/vectors.json" with { type: "json" }
 import { executable, useBrowser } from "../portal/browser.ts"
 import { useApp } from "../support/app.ts"
+import { codeBlocks, documentText } from "../support/document.ts"
 import { smallest, transaction } from "../support/records.ts"
 
 const app = useApp()
@@ -144,4 +145,13 @@ test.skipIf(Bun.which("node") === null)("the package is loaded by require in a N
   const { code, errors, out } = await run(["node", "--no-experimental-require-module", "out/required.cjs"], folder)
   expect([code, errors]).toEqual([0, ""])
   expect(JSON.parse(out)).toEqual({ vectors: vectors.length, wrong: [], more: "function" })
+})
+
+test.skipIf(Bun.which("node") === null)("the README's example lists transactions of all vaults", async () => {
+  const [example = ""] = codeBlocks(documentText("README.md"), "ts")
+  // It has no types, so Node.js runs it as it stands.
+  fs.writeFileSync(path.join(folder, "readme.mjs"), example)
+  const { code, errors, out } = await run(["node", "readme.mjs"], folder, { API: app.main?.baseUrl ?? "", KEY: key })
+  expect([code, errors]).toEqual([0, ""])
+  expect(out).toMatch(/^(\S+ vault_a 1 ethereum\/native\n){3}$/)
 })

@@ -33,7 +33,8 @@ const examples = {
   feed,
   copying,
   verify,
-  client: codeBlocks(documentText("docs/client.md"), "python").join("\n")
+  client: codeBlocks(documentText("docs/client.md"), "python").join("\n"),
+  readme: codeBlocks(documentText("README.md"), "python").join("\n")
 }
 
 const receiver = useReceiver()
@@ -45,6 +46,8 @@ const environment = () => ({
   MYPY_CACHE_DIR: path.join(folder, "mypy"),
   CUSTODY_URL: app.main?.baseUrl ?? "",
   CUSTODY_API_KEY: key,
+  API: app.main?.baseUrl ?? "",
+  KEY: key,
   CUSTODY_PLATFORM_URL: app.main?.platformUrl ?? "",
   CUSTODY_PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
   CUSTODY_HOOK_URL: receiver.url("/python")
@@ -108,6 +111,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
     expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
     expect(await once("client")).toContain("vault_a ethereum/native 2.000000000000000001\n")
+    expect(await once("readme")).toMatch(/^(\S+ \S+ vault_a \d+ ethereum\/native\n){3}$/)
   }, 60_000)
 
   test("the examples of a copy and of a verification run", async () => {

@@ -62,10 +62,11 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await page.waitForURL(`**/vaults/vault_a/transactions/${transactionId("vault_a", 2_000)}`)
     const facts = page.locator(".facts")
     await facts.getByText("104721").waitFor()
-    expect(await facts.textContent()).toContain("0.000000000000000021 ETH")
+    // The symbols are loaded after the transaction.
+    await facts.filter({ hasText: "0.000000000000000021 ETH" }).waitFor()
     const steps = page.getByRole("list", { name: "History" }).getByRole("listitem")
     expect(await steps.count()).toBe(2)
-    expect(await steps.last().textContent()).toContain("Amount: 3 ETH → 2.999 ETH")
+    await steps.last().filter({ hasText: "Amount: 3 ETH → 2.999 ETH" }).waitFor()
     expect(await steps.last().textContent()).toContain("Block: none → 19505152")
     await facts.getByText("Last change").waitFor()
     await portal.expectAccessible("a transaction")

@@ -120,6 +120,13 @@ class Service(unittest.TestCase):
             self.assertEqual([str(one.amount) for one in custody.list_balance_history(VAULT, asset=large)], [LARGE])
             self.assertEqual(list(custody.list_balances(VAULT, at=now - timedelta(days=1))), [])
             self.assertEqual(list(custody.list_addresses(VAULT)), [])
+            self.assertEqual([one.id for one in custody.list_entities()], ["entity_a"])
+            self.assertEqual([(one.vault_id, str(one.amount)) for one in custody.list_all_balances(asset=large)], [(VAULT, LARGE)])
+            sums = custody.list_all_balances(asset=large, sum_by="asset").page().data
+            self.assertEqual([(str(one.amount), one.vault_count) for one in sums], [(LARGE, 1)])
+            self.assertEqual({one.vault_id for one in custody.list_all_transactions(limit=500)}, {VAULT})
+            with custody.export_all_transactions(format="ndjson", vault_id=[VAULT]) as file:
+                self.assertEqual(len(b"".join(file).splitlines()), 250)
             newest = custody.list_statements(VAULT).page().data[0]
             self.assertEqual((newest.vault_id, newest.revision, len(newest.hash)), (VAULT, 1, 64))
             self.assertEqual(custody.get_statement(VAULT, newest.date, revision=1), newest)

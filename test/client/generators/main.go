@@ -56,7 +56,7 @@ func main() {
 
 	created, err := client.CreateWebhookWithResponse(ctx, nil, custody.CreateWebhook{
 		Url:               os.Getenv("WEBHOOK_URL"),
-		EntityIds:         []string{"entity_a"},
+		EntityIds:         &[]string{"entity_a"},
 		EventKinds:        []custody.EventKind{custody.EventKindVaultUpdated},
 		NotificationEmail: "ops@example.com",
 	})
