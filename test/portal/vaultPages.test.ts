@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     const rows = page.locator("tbody tr")
     await rows.nth(1).waitFor()
     const text = async () => (await rows.allInnerTexts()).join("\n")
-    expect(await text()).toContain("Fee 0.000021 ETH")
+    await rows.filter({ hasText: "Fee 0.000021 ETH" }).first().waitFor()
     expect(await text()).toContain("Block 19505152")
     // What would show the memo in another order is an escape.
     expect(await text()).toContain("Memo invoice \\u202E07-4202")
