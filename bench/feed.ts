@@ -16,27 +16,54 @@ try {
   client.on("error", () => {})
   await client.query("CREATE TABLE floor (LIKE transactions INCLUDING ALL)")
   await client.query("CREATE TABLE floor_events (LIKE events INCLUDING ALL)")
-  const columns = "id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json"
+  const columns =
+    "id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json"
   const insert = async (batch: ReturnType<typeof transactions>) => {
     const values: Array<unknown> = []
     const rows = batch.map(({ line }) => {
       const { amount, asset, direction, from, hash, network, status, timestamp, to, vaultId } = JSON.parse(line)
       const first =
-        values.push(crypto.randomUUID(), vaultId, network, hash, 0, direction, status, asset, amount, from, to, timestamp, line) - 12
-      return `(${Array.from({ length: 13 }, (_, at) => `$${first + at}`).join(",")})`
+        values.push(
+          crypto.randomUUID(),
+          vaultId,
+          "org_bench",
+          network,
+          hash,
+          0,
+          direction,
+          status,
+          asset,
+          amount,
+          from,
+          to,
+          timestamp,
+          line
+        ) - 13
+      return `(${Array.from({ length: 14 }, (_, at) => `$${first + at}`).join(",")})`
     })
     await client.query(`INSERT INTO floor (${columns}) VALUES ${rows.join(",")}`, values)
   }
   const envelope = JSON.stringify({ id: "evt", kind: "transaction.confirmed", date: new Date().toISOString(), entityId: "entity_bench" })
-  const eventColumns = "id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at"
+  const eventColumns = "id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at"
+  let position = 0
   const insertBoth = async (batch: ReturnType<typeof transactions>) => {
     await insert(batch)
     const values: Array<unknown> = []
     const rows = batch.map(({ line }) => {
       const payload = `${envelope.slice(0, -1)},"data":${line}}`
-      const event = [Id.make("evt"), "org_bench", "entity_bench", "vault_bench", "transaction.confirmed", 1, payload, new Date()]
-      const first = values.push(...event) - 7
-      return `(${Array.from({ length: 8 }, (_, at) => `$${first + at}`).join(",")})`
+      const event = [
+        Id.make("evt"),
+        "org_bench",
+        ++position,
+        "entity_bench",
+        "vault_bench",
+        "transaction.confirmed",
+        1,
+        payload,
+        new Date()
+      ]
+      const first = values.push(...event) - 8
+      return `(${Array.from({ length: 9 }, (_, at) => `$${first + at}`).join(",")})`
     })
     await client.query(`INSERT INTO floor_events (${eventColumns}) VALUES ${rows.join(",")}`, values)
   }

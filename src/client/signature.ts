@@ -5,7 +5,7 @@
  * browsers and workers. Published vectors: vectors.json. Spec: Delivery contract 3. Decision D-24.
  */
 import type { ReceivedEvent } from "./receivedEvent.ts"
-import { bytesOf, concat, utf8 } from "./signedClaims.ts"
+import { bytesOf, bytesOfHex, concat, utf8 } from "./signedClaims.ts"
 
 /** Why a request is rejected. */
 export class SignatureError extends Error {
@@ -86,8 +86,6 @@ type Signed = {
   readonly text: Uint8Array<ArrayBuffer>
   readonly key: (secret: string) => Uint8Array<ArrayBuffer>
 }
-
-const bytesOfHex = (text: string) => Uint8Array.from(text.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
 
 const serviceScheme = (header: string, body: Uint8Array): Signed => {
   const parts = header.split(",").map((part) => part.trim().split("=", 2))

@@ -57,6 +57,9 @@ export const concat = (...parts: ReadonlyArray<Uint8Array>) => {
 /** @internal */
 export const sha256 = async (...parts: ReadonlyArray<Uint8Array>) => new Uint8Array(await crypto.subtle.digest("SHA-256", concat(...parts)))
 
+/** @internal */
+export const bytesOfHex = (text: string) => Uint8Array.from(text.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
+
 export const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /**

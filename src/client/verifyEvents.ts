@@ -6,7 +6,7 @@ import { eachPage } from "./eachPage.ts"
 import { NotVerifiable } from "./errors.ts"
 import type { Operations } from "./generated/operations.ts"
 import type { EventCheckpoint } from "./generated/webhooks.ts"
-import { hex, isObject, type KeyOptions, type PublishedKeys, sha256, signedClaims, trustedKeys, utf8 } from "./signedClaims.ts"
+import { bytesOfHex, hex, isObject, type KeyOptions, type PublishedKeys, sha256, signedClaims, trustedKeys, utf8 } from "./signedClaims.ts"
 
 /** The operations that the verification calls. */
 export type Verifier = Pick<Operations, "getSigningKeys" | "listEventCheckpoints" | "getLatestEventCheckpoint" | "readEventFeed">
@@ -25,9 +25,6 @@ export const chainHash = async (hash: Uint8Array, payload: string | Uint8Array):
 
 /** The hash of a chain without events. */
 export const emptyChain = (): Uint8Array => new Uint8Array(32)
-
-const bytesOfHex = (text: string): Uint8Array =>
-  Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16))
 
 /** A checkpoint without its place in the feed: a statement and its signature. */
 export type SignedCheckpoint = Omit<KeptCheckpoint, "resumeCursor">

@@ -26,7 +26,7 @@ const decodeSealed = decodeRows(Schema.Struct({ first: Schema.NullOr(Schema.Stri
 const decodeSummary = decodeRows(Schema.Struct(Struct.pick(StatementSummary.fields, "firstHash", "lastHash", "assets")))
 
 /** Days, both inclusive. */
-export interface Period {
+export interface DayRange {
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
@@ -46,7 +46,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
 
     return {
       /** A page of the newest revisions of a vault's days, newest day first; none if the vault is not visible. */
-      list: (principal: PrincipalState, vaultId: string, { from, to }: Period, after: Key | null, take: number) =>
+      list: (principal: PrincipalState, vaultId: string, { from, to }: DayRange, after: Key | null, take: number) =>
         Effect.gen(function* () {
           const rows = yield* decode(sql`
             SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
@@ -86,7 +86,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
         ),
 
       /** The lines of a period of a visible vault, whose days are all sealed, with the hashes of its first and last day. */
-      summary: (principal: PrincipalState, vaultId: string, { from, to }: Required<Period>) =>
+      summary: (principal: PrincipalState, vaultId: string, { from, to }: Required<DayRange>) =>
         Effect.orDie(
           decodeSummary(sql`
             WITH days AS MATERIALIZED (

@@ -11,7 +11,7 @@ import { answerJson, type Key, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { dayAfter, isDay, later } from "../../values/Day.ts"
 import type { StatementLine } from "../../values/Statement.ts"
-import { type Period, type StatementRow, StatementsRepo, statementJson } from "./StatementsRepo.ts"
+import { type DayRange, type StatementRow, StatementsRepo, statementJson } from "./StatementsRepo.ts"
 import { csvOfDays, csvOfLines, isMoved } from "./statementCsv.ts"
 
 const json = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json", headers: { vary: "accept" } })
@@ -30,7 +30,7 @@ const invalid = (field: string, detail: string) =>
   problem("invalid_parameter", `\`${field}\` ${detail}.`, { fields: [{ in: "query", field, code: "invalid_parameter", detail }] })
 
 /** Rejects a period that ends before it begins, or has more days than `most`, if given. */
-const checkPeriod = ({ from, to }: Period, most?: number) => {
+const checkDays = ({ from, to }: DayRange, most?: number) => {
   if (from === undefined || to === undefined) return Effect.void
   if (from > to) return invalid("from", "must not be after `to`")
   return most !== undefined && dayAfter(from, most - 1) < to ? invalid("to", `must be at most ${most} days after \`from\``) : Effect.void
@@ -78,12 +78,12 @@ export const layer = HttpApiBuilder.group(
             if (yield* asCsv) {
               if (from === undefined || to === undefined) return yield* invalid(from === undefined ? "from" : "to", "is required for CSV")
               if (cursor !== undefined) return yield* invalid("cursor", "cannot be used for CSV, which has all rows")
-              yield* checkPeriod({ from, to }, FILE_DAYS)
+              yield* checkDays({ from, to }, FILE_DAYS)
               const days = yield* fetch(null, FILE_DAYS)
               const kept = (row: StatementRow) => (movedOnly ? linesIn(row).filter(isMoved) : linesIn(row))
               return csv(csvOfDays(days.map((row) => ({ date: row.date, revision: row.revision, lines: kept(row) })).reverse()))
             }
-            yield* checkPeriod({ from, to })
+            yield* checkDays({ from, to })
             const of = { list: "statements", path: [vaultId], filters: { from, to } }
             return answerJson(yield* pages.cut({ of, limit, cursor, keyLength: 1, fetch, keyOf: (row) => [row.date] }), statementJson)
           })
@@ -111,7 +111,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             const wantsCsv = yield* asCsv
-            yield* checkPeriod({ from: asked.from, to })
+            yield* checkDays({ from: asked.from, to })
             const sealed = Option.getOrUndefined(yield* statements.sealed(principal, vaultId))
             if (sealed === undefined) return yield* notFound()
             const { first, next } = sealed
@@ -119,7 +119,7 @@ export const layer = HttpApiBuilder.group(
             if (first === null || next === null) return yield* problem("not_sealed", notSealed(from, null))
             if (to < first) return yield* problem("not_sealed", notSealed(to, first))
             if (to >= next) return yield* problem("not_sealed", notSealed(later(from, next), first))
-            yield* checkPeriod({ from, to }, SUMMARY_DAYS)
+            yield* checkDays({ from, to }, SUMMARY_DAYS)
             const [found] = yield* statements.summary(principal, vaultId, { from, to })
             if (found === undefined) return yield* notFound()
             const assets = movedOnly ? found.assets.filter(isMoved) : found.assets
