@@ -105,10 +105,8 @@ export const transactionExample = {
 } as const
 
 /** What a vault paid for a transaction. `amount` of the transaction never contains it. */
-const Fee = Schema.Struct({ asset: assetId, amount: Amount }).annotations({
-  identifier: "TransactionFee",
-  title: "Transaction fee"
-})
+const fee = Schema.Struct({ asset: assetId, amount: Amount })
+const feeDescription = { description: "What the vault paid for it; amount does not contain it" }
 
 /** The fields of a transaction that may change. A field that the platform did not send is null. C-9. */
 const state = {
@@ -118,7 +116,7 @@ const state = {
   from: described("Source address", transactionExample.from),
   to: described("Destination address", transactionExample.to),
   timestamp: timestamp("When it settled; before that, when it was first seen"),
-  fee: Schema.NullOr(Fee).annotations({ description: "What the vault paid for it; amount does not contain it" }),
+  fee: Schema.NullOr(fee.annotations({ identifier: "TransactionFee", title: "Transaction fee" })).annotations(feeDescription),
   blockNumber: nullable("Number of its block, in digits", transactionExample.blockNumber),
   blockHash: nullable("Hash of its block", transactionExample.blockHash),
   memo: nullable("Memo or destination tag", "104721"),
@@ -158,8 +156,13 @@ export const VaultTransaction = Schema.Struct({ ...Transaction.fields, vaultId }
 /** The names of a transaction's fields, in the documented order. */
 export const transactionFields = Object.keys(Transaction.fields) as ReadonlyArray<keyof Transaction>
 
-/** The fields of a transaction that a change replaced, with their values before it. C-9. */
-export const PreviousTransaction = Schema.partial(Schema.Struct(state)).annotations({ title: "Previous values of a transaction" })
+/**
+ * The fields of a transaction that a change replaced, with their values before it. C-9. Its fee has no name: openapi-generator for
+ * Python fails on a name that may be null in an object without one.
+ */
+export const PreviousTransaction = Schema.partial(
+  Schema.Struct({ ...state, fee: Schema.NullOr(fee).annotations(feeDescription) })
+).annotations({ title: "Previous values of a transaction" })
 export type PreviousTransaction = typeof PreviousTransaction.Type
 
 /** A transaction as it was after one of its changes. C-9. */

@@ -1,6 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { Balance, DepositAddress, Transaction, TransactionFee, TransactionStatus, Vault } from "./custody.ts"
+import type { Balance, DepositAddress, Transaction, TransactionStatus, Vault } from "./custody.ts"
 
 /** What the event of each kind carries in its `data`. */
 export interface EventData {
@@ -23,7 +23,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -53,7 +60,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -83,7 +97,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -113,7 +134,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -143,7 +171,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -173,7 +208,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */
@@ -203,7 +245,14 @@ export interface EventData {
       /** When it settled; before that, when it was first seen */
       readonly timestamp?: string | undefined
       /** What the vault paid for it; amount does not contain it */
-      readonly fee?: TransactionFee | null | undefined
+      readonly fee?:
+        | {
+            /** Asset identifier: {network}/{tokenType}[:{address}] */
+            readonly asset: string
+            readonly amount: string
+          }
+        | null
+        | undefined
       /** Number of its block, in digits */
       readonly blockNumber?: string | null | undefined
       /** Hash of its block */

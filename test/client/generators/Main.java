@@ -31,7 +31,7 @@ public class Main {
 
   static Problem problem(ApiClient client) throws Exception {
     try {
-      new VaultsApi(client).getVault("vault_absent");
+      new VaultsApi(client).getVault("vault_absent").execute();
     } catch (ApiException error) {
       return Problem.fromJson(error.getResponseBody());
     }
@@ -43,7 +43,7 @@ public class Main {
     ApiClient later = clientOf(System.getenv("LATER_URL"));
     VaultsApi reads = new VaultsApi(client);
 
-    List<Vault> vaults = reads.listVaults(null, null).getData();
+    List<Vault> vaults = reads.listVaults().execute().getData();
     String vaultId = vaults.get(0).getId();
     List<String> labels = new ArrayList<>();
     for (Vault vault : vaults) labels.add(vault.getLabel());
@@ -52,7 +52,7 @@ public class Main {
     String cursor = null;
     do {
       TransactionPage page =
-          reads.listTransactions(vaultId, 100, cursor, TransactionStatus.CONFIRMED, null, null, null, null, null, null);
+          reads.listTransactions(vaultId).limit(100).cursor(cursor).status(TransactionStatus.CONFIRMED).execute();
       for (Transaction transaction : page.getData()) hashes.add(transaction.getHash());
       cursor = page.getPagination().getNextCursor();
     } while (cursor != null);
@@ -64,19 +64,17 @@ public class Main {
                     .url(java.net.URI.create(System.getenv("WEBHOOK_URL")))
                     .entityIds(Set.of("entity_a"))
                     .eventKinds(Set.of(EventKind.VAULT_UPDATED))
-                    .notificationEmail("ops@example.com"),
-                null);
+                    .notificationEmail("ops@example.com"))
+            .execute();
 
     List<Object> deliveries = new ArrayList<>();
     for (Delivery one :
-        new DeliveriesApi(client)
-            .listWebhookDeliveries(System.getenv("WEBHOOK_ID"), null, null, null, null, null, null, null, null)
-            .getData())
+        new DeliveriesApi(client).listWebhookDeliveries(System.getenv("WEBHOOK_ID")).execute().getData())
       deliveries.add(Arrays.asList(one.getStatus(), one.getAttempts().get(0).getHttpStatus(), one.getNextAttemptAt()));
 
     Problem absent = problem(client);
     Transaction unknown =
-        new VaultsApi(later).listTransactions(vaultId, 1, null, null, null, null, null, null, null, null).getData().get(0);
+        new VaultsApi(later).listTransactions(vaultId).limit(1).execute().getData().get(0);
 
     Map<String, Object> out = new LinkedHashMap<>();
     out.put("vaults", labels);

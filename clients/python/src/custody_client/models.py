@@ -906,6 +906,15 @@ class Pagination(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TransactionDataPreviousFee(Model):
+    """What the vault paid for it; amount does not contain it"""
+
+    asset: str
+    """Asset identifier: {network}/{tokenType}[:{address}]"""
+    amount: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
 class TransactionDataPrevious(Model):
     """The fields that changed, with their values before; None for a new transaction"""
 
@@ -922,7 +931,7 @@ class TransactionDataPrevious(Model):
     """Destination address"""
     timestamp: dt.datetime | None = None
     """When it settled; before that, when it was first seen"""
-    fee: TransactionFee | None = None
+    fee: TransactionDataPreviousFee | None = None
     """What the vault paid for it; amount does not contain it"""
     block_number: str | None = None
     """Number of its block, in digits"""
