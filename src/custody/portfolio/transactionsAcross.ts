@@ -1,6 +1,7 @@
 /**
  * The statements for transactions across vaults (vaultChoice.ts), newest first. The rows of the organization are read in the
- * range of one index, by hash, address or asset if one of them is given; other filters are checked for each row. C-11.
+ * range of one index, by hash, address, status or asset if one of them is given; other filters are checked for each row. Most rows
+ * are confirmed, so that status has no index. C-11.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -61,7 +62,7 @@ const ofOrganization = (
   after: Key | null,
   most: number | null
 ): Ordered => {
-  const { address, asset, hash } = filter,
+  const { address, asset, hash, status } = filter,
     owner = sql`${organizationId}::text`
   const rows = (order: string) => (where: Statement.Fragment) =>
     sql`SELECT v.* FROM transactions v WHERE ${where} ${within(sql, filter, after)} ORDER BY ${sql.literal(order)} LIMIT ${most}`
@@ -71,6 +72,8 @@ const ofOrganization = (
       order: newest
     }
   if (address !== undefined) return { rows: ofAddress(sql, "organization_id", owner, address, rows(byKey)), order: byKey }
+  if (status !== undefined && status !== "confirmed")
+    return { rows: rows(byKey)(sql`${hasKey(sql, "organization_id", owner, "status", status)} AND v.status <> 'confirmed'`), order: byKey }
   if (asset !== undefined) return { rows: rows(byKey)(hasKey(sql, "organization_id", owner, "asset_id", asset)), order: byKey }
   return { rows: rows(newest)(sql`v.organization_id = ${organizationId}`), order: newest }
 }

@@ -49,10 +49,12 @@ CREATE INDEX transactions_by_network ON transactions
   (vault_id, network, (left(status, 1) || left(direction, 1)), timestamp DESC, id DESC NULLS LAST);
 CREATE INDEX transactions_by_status ON transactions
   (vault_id, (left(status, 1) || left(direction, 1)), timestamp DESC NULLS LAST, id DESC NULLS LAST);
--- Lists across vaults: of the organization, and of one of its assets or addresses. They are read backward. Hashes of 8 bytes instead
--- of texts of up to 300 keep them small, and lists compare the texts as well. C-11.
+-- Lists across vaults: of the organization, and of one of its assets, statuses or addresses. They are read backward. Hashes of 8
+-- bytes instead of texts of up to 300 keep them small, and lists compare the texts as well. C-11.
 CREATE INDEX transactions_of_organization ON transactions (organization_id, timestamp, id);
 CREATE INDEX transactions_of_asset ON transactions (hashtextextended(organization_id || '/' || asset_id, 0), timestamp, id NULLS FIRST);
+CREATE INDEX transactions_of_status ON transactions (hashtextextended(organization_id || '/' || status, 0), timestamp, id NULLS FIRST)
+  WHERE status <> 'confirmed';
 CREATE INDEX transactions_from ON transactions (hashtextextended(organization_id || '/' || from_address, 0), timestamp, id NULLS FIRST);
 CREATE INDEX transactions_to ON transactions (hashtextextended(organization_id || '/' || to_address, 0), timestamp, id NULLS FIRST);
 -- The addresses of a vault's transactions, for callers who see few vaults.
