@@ -177,10 +177,12 @@ describe.concurrent("what a recovery sends", () => {
     await patch(id, { eventKinds: ["transaction.confirmed", "deposit_address.created"], url: receiver.url("/2new") })
     const recovery = await completed(await recover(id))
     expect(recovery.progress).toEqual(progress(2, 2))
-    expect(receiver.to("/2new").map(({ headers }) => headers["x-service-event-kind"])).toEqual([
-      "deposit_address.created",
-      "transaction.confirmed"
-    ])
+    expect(
+      receiver
+        .to("/2new")
+        .map(({ headers }) => headers["x-service-event-kind"])
+        .sort()
+    ).toEqual(["deposit_address.created", "transaction.confirmed"])
   })
 
   test("waiting deliveries are not sent again, and neither are events that left the log", async () => {

@@ -64,6 +64,8 @@ describe("a group of first attempts", () => {
       if (carriers.includes(id)) expect(results[id]?.next).not.toBe("delivered")
       // One that found the limit in flight taken waits for its turn in the webhook's queue.
       else if (results[id]?.next === "held") expect(results[id]?.because).toBe("TURN")
+      // One that another group, started because this one took long to begin, has claimed.
+      else if (results[id]?.next === "in flight") continue
       else expect(results[id]).toEqual({ next: "delivered", number: 1, result: "2xx" })
       if (results[id]?.next === "delivered") inGroups++
     }
