@@ -34,7 +34,8 @@ const examples = {
   copying,
   verify,
   client: codeBlocks(documentText("docs/client.md"), "python").join("\n"),
-  readme: codeBlocks(documentText("README.md"), "python").join("\n")
+  readme: codeBlocks(documentText("README.md"), "python").join("\n"),
+  year: codeBlocks(documentText("docs/guides/year-end.md"), "python").join("\n")
 }
 
 const receiver = useReceiver()
@@ -193,4 +194,21 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(booked.slice(250)).toEqual(Array.from({ length: 150 }, (_, index) => String(1_001 + index)))
     expect(new Set(booked).size).toBe(400)
   }, 120_000)
+
+  test("the check of a year writes lines that foot, and refuses sums that differ", async () => {
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+    const at = `${day(-3)}T12:00:00.000Z`
+    const fee = { asset: "ethereum/native", amount: "0.000000000000000001" }
+    await app.feed([
+      transaction("vault_a", 5_000, { amount: "3", timestamp: at, fee }),
+      transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee })
+    ])
+    await cli(["statements", "seal"], app.env)
+    const env = { ...environment(), FROM: day(-200), TO: day(-2) }
+    // No record of a balance follows from the transactions.
+    const found = await run([interpreter, "year.py"], { cwd: folder, env })
+    expect(found).toMatch(/^\S+: -2\.999999999999999998 of ethereum\/native is not explained by transactions\n$/)
+    const lines = fs.readFileSync(path.join(folder, "year.csv"), "utf8").split("\r\n")
+    expect(lines.filter((line) => line.includes(",3,0,0.000000000000000002,"))).toHaveLength(1)
+  }, 60_000)
 })

@@ -23,6 +23,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
       ["missed-events", "guides/missed-events.md", "Missed events"],
       ["paging", "guides/paging.md", "Paging and a complete copy"],
       ["statements", "statements.md", "Statements and exports"],
+      ["year-end", "guides/year-end.md", "A year for an accountant"],
       ["going-live", "guides/going-live.md", "Going live"],
       ["versioning", "guides/versioning.md", "Versioning"],
       ["client", "client.md", "TypeScript client"]
@@ -136,7 +137,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
   recovery_running: "Wait until the recovery has ended, or cancel it: `POST /v1/webhook-recoveries/{recoveryId}/cancel`.",
   recovery_ended: "Nothing is left to pause, resume or cancel. Create a new recovery for what is still missing.",
   webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then send the request again.',
-  webhook_limit_reached: "An entity can be covered by at most 20 active or paused webhooks. Disable or delete one that you no longer need.",
+  webhook_limit_reached:
+    "An entity can be covered by at most 20 active or paused webhooks, and by 100 with the disabled ones. Delete one that you no longer need.",
   rotation_limit_reached: "At most three secrets are valid at the same time. Wait until the oldest expires, 24 hours after its rotation.",
   idempotency_key_reused: "The idempotency key was used with another body before. Use a new `Idempotency-Key` for a new request.",
   url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."
