@@ -36,7 +36,7 @@ export const codes = {
   not_found: [404, "Resource not found"],
   method_not_allowed: [405, "Method not allowed"],
   not_acceptable: [406, "Responses are JSON only"],
-  webhook_limit_reached: [409, "The entity already has 20 active or paused webhooks"],
+  webhook_limit_reached: [409, "The entity has as many webhooks as can cover it"],
   webhook_disabled: [409, "The webhook is disabled"],
   recovery_running: [409, "A recovery of the webhook is running"],
   recovery_ended: [409, "The recovery has ended"],

@@ -432,7 +432,7 @@ export interface Operations {
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
   /** List entities. Entities that the API key reaches, by id: all of the organization for an owner, otherwise those of the vaults on which the user has the Developer role. A key with a vault allowlist reaches the entities of its visible vaults. `GET /v1/entities` */
   listEntities(query?: ListEntitiesQuery, options?: RequestOptions): Pages<Entity>
-  /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks. `POST /v1/webhooks` */
+  /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks, and by 100 with the disabled ones. `POST /v1/webhooks` */
   createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<WebhookWithSecret>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>

@@ -13,7 +13,7 @@ import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { GROUP } from "../../../workflows/contract.ts"
-import { covers } from "../../events/log/matching.ts"
+import { receivers } from "../../events/log/matching.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
@@ -93,8 +93,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         SELECT t.organization_id AS "organizationId", t.rest AS "left", c.event_id AS "eventId", c.entity_id AS "entityId", c.kind,
           c.vault_id AS "vaultId", w.id AS "webhookId", w.url
         FROM there t LEFT JOIN claimed c ON c.organization_id = t.organization_id
-          LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
-            ON we.entity_id = c.entity_id AND ${covers(sql, "c")}
+          LEFT JOIN LATERAL (${receivers(sql, "c")}) w ON true
         ORDER BY c.turn, t.organization_id, w.id`)
 
     const wait = firstWait(webhookRetrySchedule)

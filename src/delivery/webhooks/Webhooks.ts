@@ -1,6 +1,6 @@
 /**
  * Commands on webhooks: create, update, delete, rotate the secret. Each is one transaction that includes its checks on
- * the locked row: what the caller can see (webhookScope.ts), how many are active (limit.ts), which URLs are allowed
+ * the locked row: what the caller can see (webhookScope.ts), how many there are (limit.ts), which URLs are allowed
  * (url.ts). A transaction that fails with a deadlock or serialization error is repeated. Spec: Webhook operations;
  * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
@@ -12,6 +12,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
 import { covers } from "../../events/log/matching.ts"
+import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
@@ -22,7 +23,7 @@ import * as Id from "../../values/Id.ts"
 import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
-import { requireBelowLimit } from "./limit.ts"
+import { requireRoom } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as queue from "./queue.ts"
 import * as Secret from "./signingSecret.ts"
@@ -72,7 +73,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      if (body.status !== "DISABLED") yield* requireBelowLimit(sql, entityIds)
+      yield* requireRoom(sql, entityIds, { active: body.status !== "DISABLED", added: true })
       return { href, entityIds }
     })
 
@@ -90,7 +91,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
-      if (enabling) yield* requireBelowLimit(sql, known.entityIds)
+      if (enabling) yield* requireRoom(sql, known.entityIds, { active: true, added: false })
       return { known, href, status, enabling, resuming, disabling, moving }
     })
 
@@ -169,9 +170,14 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return now
       }, afterwards),
 
-      /** Deletes a webhook; its deliveries stay readable through their events. Waiting deliveries are canceled. */
+      /**
+       * Deletes a webhook. Its deliveries stay readable through their events, and its row with them; waiting ones are canceled.
+       * Without deliveries, nothing stays.
+       */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
-        yield* lock(principal, webhookId)
+        yield* lockWebhook(sql, principal, webhookId)
+        yield* audit(principal, "webhook.deleted", webhookId)
+        if (yield* removeUnused(sql, webhookId)) return
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
         yield* endRecoveries(sql, webhookId)
         yield* sql`
@@ -179,7 +185,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
         // A deleted webhook never signs again.
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-        yield* audit(principal, "webhook.deleted", webhookId)
       }, afterwards),
 
       /**

@@ -14,7 +14,7 @@ import { extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
 import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
-import { covers } from "./matching.ts"
+import { receivers } from "./matching.ts"
 
 /** The channel that announces recorded events, and the one that announces events that wait in the outbox. */
 export const CHANNEL = "custody_events",
@@ -132,9 +132,7 @@ export const append = Effect.fnUntraced(function* (
         ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
         AS event (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)
     ), wanted AS MATERIALIZED (
-      SELECT r.id FROM recorded r WHERE EXISTS (
-        SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
-        WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, "r")})
+      SELECT r.id FROM recorded r WHERE EXISTS (${receivers(sql, "r")})
     ), logged AS (
       INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, created_at, dispatched_at)
       SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,

@@ -1,8 +1,8 @@
 /**
  * Retention: removes data older than the log's 31 days. Whole days are dropped as partitions, which is fast and leaves
  * nothing to vacuum; a day is dropped only when all of its rows are older. Also removed: secrets after their grace
- * period, idempotency keys after 24 hours, counters of past days, pings. A Temporal schedule runs it daily. Spec: Limits.
- * Decision D-31.
+ * period, idempotency keys after 24 hours, counters of past days, pings, deleted webhooks without deliveries. A Temporal schedule
+ * runs it daily. Spec: Limits. Decision D-31.
  */
 
 import type { SqlError, Statement } from "@effect/sql"
@@ -17,6 +17,7 @@ import { insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { createSchedule } from "../../runtime/temporal/createSchedule.ts"
 import * as Id from "../../values/Id.ts"
 import { RETENTION_DAYS } from "../log/logWindow.ts"
+import { removeDeletedWebhooks } from "./removeDeletedWebhooks.ts"
 
 /** Most rows per statement. */
 const PART = 10_000
@@ -115,7 +116,9 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
        */
       retain: Effect.gen(function* () {
         const [expired, dropped, removed] = yield* Effect.all([Effect.exit(expire), Effect.exit(days), Effect.exit(rows)])
-        const done = { partitionsDropped: yield* dropped, rowsRemoved: yield* removed }
+        // After the days of their deliveries.
+        const webhooks = yield* Effect.exit(removeDeletedWebhooks(sql))
+        const done = { partitionsDropped: yield* dropped, rowsRemoved: (yield* removed) + (yield* webhooks) }
         yield* expired
         yield* Effect.logInfo("retention completed").pipe(Effect.annotateLogs(done))
         return done

@@ -1,4 +1,4 @@
-/** The limit of active webhooks. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
+/** The limits of webhooks that cover an entity. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { useApp } from "../../support/app.ts"
 import { create, patch, short, tryCreate, useKeys } from "../../support/webhookFixtures.ts"
@@ -14,6 +14,57 @@ const tally = (answers: ReadonlyArray<string>) =>
 /** Each test begins without webhooks. */
 afterEach(async () => {
   for (const { id } of await app.walk("/v1/webhooks", keys.owner)) await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
+})
+
+describe("webhooks of any status", () => {
+  const disabled = { status: "DISABLED" }
+
+  test("at most 100 that are not deleted cover an entity", async () => {
+    const made = []
+    for (let count = 0; count < 99; count++) made.push(await create(app, keys.owner, disabled))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => tryCreate(app, keys.owner, disabled)))
+    expect(tally(answers.map(short))).toEqual({ "201": 1, "409 webhook_limit_reached": 4 })
+    expect(short(await tryCreate(app, keys.owner, { ...disabled, entityIds: ["entity_b", "entity_a"] }))).toBe("409 webhook_limit_reached")
+    expect(short(await tryCreate(app, keys.owner, { ...disabled, entityIds: ["entity_b"] }))).toBe("201")
+    // One that exists can be enabled.
+    expect(short(await patch(app, keys.owner, made[0].id, { status: "ACTIVE" }))).toBe("200")
+    await app.request("DELETE", `/v1/webhooks/${made[1].id}`, { key: keys.owner })
+    expect(short(await tryCreate(app, keys.owner, disabled))).toBe("201")
+  })
+
+  test("at most 1,000 deleted ones cover an entity", async () => {
+    await app.sql(`INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, notification_email, deleted_at)
+      SELECT 'whs_deleted_' || n, 'org_a', 'https://hooks.example.com/', '', 'DISABLED', 'MANUAL', now(), '{vault.created}', 'ops@example.com', now()
+      FROM generate_series(1, 1000) n`)
+    await app.sql(`INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at)
+      SELECT id, 'entity_a', organization_id, created_at FROM webhooks WHERE id LIKE 'whs_deleted_%'`)
+    expect(short(await tryCreate(app, keys.owner))).toBe("409 webhook_limit_reached")
+    await app.sql("DELETE FROM webhook_entities WHERE webhook_id LIKE 'whs_deleted_%'")
+    await app.sql("DELETE FROM webhooks WHERE id LIKE 'whs_deleted_%'")
+    expect(short(await tryCreate(app, keys.owner))).toBe("201")
+  })
+
+  test("one that is deleted without deliveries leaves no row", async () => {
+    const tables = [
+      "webhooks",
+      ...["entities", "secrets", "health", "counters", "sequences", "queues"].map((name) => `webhook_${name}`),
+      "pings"
+    ]
+    const rows = async (id: string) => {
+      const found = await Promise.all(
+        tables.map(async (table) => {
+          const [row] = await app.sql(`SELECT 1 FROM ${table} WHERE ${table === "webhooks" ? "id" : "webhook_id"} = $1 LIMIT 1`, [id])
+          return row === undefined ? [] : [table]
+        })
+      )
+      return found.flat()
+    }
+    const { id } = await create(app, keys.owner, { entityIds: ["entity_a", "entity_b"], status: "PAUSED" })
+    expect(await rows(id)).toEqual(["webhooks", "webhook_entities", "webhook_secrets", "webhook_queues"])
+    expect((await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })).status).toBe(204)
+    expect(await rows(id)).toEqual([])
+    expect((await app.get("/v1/audit-log?limit=1", keys.owner)).json.data[0]).toMatchObject({ action: "webhook.deleted" })
+  })
 })
 
 describe("at most 20 active webhooks for an entity", () => {

@@ -71,9 +71,9 @@ describe("Webhook: URL must be HTTPS", () => {
       const answer = await tryCreate(app, key, { url, status: "DISABLED" })
       expect([url, answer.status === 201 ? answer.json.url : `${answer.status} ${answer.json.code}`]).toEqual([url, expected])
       if (answer.status !== 201) expect(answer.json.errors).toEqual([expect.objectContaining({ in: "body", field: "url" })])
+      else await app.request("DELETE", `/v1/webhooks/${answer.json.id}`, { key })
     }
-    const [{ count } = { count: "" }] = await app.sql("SELECT count(*) FROM webhooks")
-    expect(Number(count)).toBe(answers.filter(([, expected]) => expected.startsWith("https")).length)
+    expect(await app.sql("SELECT 1 FROM webhooks")).toEqual([])
   })
 
   test("at update, the same URLs are refused, and nothing refused is stored", async () => {

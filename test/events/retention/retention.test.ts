@@ -204,6 +204,29 @@ describe("dropping a day of the log", () => {
   })
 })
 
+describe("deleted webhooks", () => {
+  test("one is removed when its last delivery leaves the log", async () => {
+    const made = await Promise.all(
+      [100, 10].map(async (daysAgo) => ({ ...(await webhookOf(app, key, 0, receiver.url("/gone"))), daysAgo }))
+    )
+    for (const { daysAgo, id } of made) {
+      await remember(daysAgo)
+      await app.sql("UPDATE deliveries SET webhook_id = $1 WHERE id = $2", [id, of(daysAgo).delivery])
+      expect((await app.request("DELETE", `/v1/webhooks/${id}`, { key })).status).toBe(204)
+    }
+    const left = () => Promise.all(made.map(({ id }) => count("webhooks WHERE id = $1", [id])))
+    expect(await left()).toEqual([1, 1])
+    // Those of the last hour stay: a dispatcher may still know them as active.
+    await retain()
+    expect(await left()).toEqual([1, 1])
+    await app.sql("UPDATE webhooks SET deleted_at = now() - interval '2 hours' WHERE deleted_at IS NOT NULL")
+    expect((await retain()).rowsRemoved).toBe(1)
+    expect(await left()).toEqual([0, 1])
+    const { json } = await app.get(`/v1/webhook-events/${of(10).event}/deliveries`, key)
+    expect(json.data.map(({ id }: { id: string }) => id)).toEqual([of(10).delivery])
+  })
+})
+
 describe("other expired data", () => {
   test("expired secrets, idempotency keys, pings and old notices are deleted, and live data stays", async () => {
     await app.request("POST", `/v1/webhooks/${webhookId}/rotate-secret`, { key, headers: { "idempotency-key": "fresh" } })

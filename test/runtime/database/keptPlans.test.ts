@@ -1,6 +1,7 @@
 /**
  * Statements of records and deliveries keep their plans while tables grow: from empty ones, which were never analyzed, and from a
- * thousand rows that were. They read as few rows afterwards. Architecture, What must hold 7.
+ * thousand rows that were. They read as few rows afterwards. Webhooks that are disabled or deleted are not read, however many cover
+ * the same entity. Architecture, What must hold 7. Decision D-29.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { delivery, event, insertDeliveries, insertEvents } from "../../events/log/eventRows.ts"
@@ -56,6 +57,11 @@ for (const [when, analyzed] of [
           timestamptz '2024-01-01' + n * interval '1 second', '{}' FROM ${numbers};
         INSERT INTO deposit_addresses (vault_id, network, address, asset_type, created_at)
         SELECT '${of.vaultId}', 'ethereum', 'address' || n, 'native', timestamptz '2024-01-01' FROM ${numbers};
+        INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, notification_email, deleted_at)
+        SELECT 'whs_${name}_' || n, '${of.organizationId}', 'https://hooks.example.com/', '', 'DISABLED', 'MANUAL', now(), '{transaction.confirmed}',
+          'ops@example.com', CASE WHEN n % 2 = 0 THEN now() END FROM ${numbers};
+        INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
+        SELECT id, '${of.entityId}', organization_id, created_at, CASE WHEN deleted_at IS NULL THEN status END FROM webhooks WHERE id LIKE 'whs_${name}_%';
         INSERT INTO webhook_counters (webhook_id, slot, shard, delivered)
         SELECT '${fine}', timestamptz '2024-01-01' + n * interval '10 minutes', 0, 1 FROM ${numbers};
         INSERT INTO audit_log (id, organization_id, at, actor_type, action, target_type, target_id, changes)
@@ -68,7 +74,7 @@ for (const [when, analyzed] of [
       const rows = await app.sql(`
         SELECT relname AS name, sum(read)::int AS read FROM (
           SELECT relname, seq_tup_read AS read FROM pg_stat_user_tables UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) r
-        WHERE relname ~ '^(events|event_dispatches|deliveries|delivery_attempts|transactions|deposit_addresses|webhook_counters|audit_log)'
+        WHERE relname ~ '^(events|event_dispatches|deliveries|delivery_attempts|transactions|deposit_addresses|webhook_counters|audit_log|webhooks$|webhook_entities)'
         GROUP BY relname`)
       return new Map(rows.map(({ name, read }) => [String(name), Number(read)]))
     }

@@ -721,7 +721,7 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> WebhookWithSecret:
         """Create a webhook. Returns the signing secret once. Accepts ``Idempotency-Key``. An entity can be covered by at most 20
-        active or paused webhooks.
+        active or paused webhooks, and by 100 with the disabled ones.
 
         ``POST /v1/webhooks``
 

@@ -1,6 +1,6 @@
 /**
- * Tables of webhooks, their health, queues, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row,
- * because its deliveries stay readable through their events.
+ * Tables of webhooks, their health, queues, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row
+ * until its last delivery leaves the log, because its deliveries stay readable through their events.
  */
 export const webhooks = `
 CREATE TABLE webhooks (
@@ -27,6 +27,7 @@ CREATE TABLE webhooks (
   CHECK (deleted_at IS NULL OR status = 'DISABLED')
 );
 CREATE INDEX webhooks_newest ON webhooks (organization_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+CREATE INDEX webhooks_deleted ON webhooks (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX webhooks_by_status ON webhooks (organization_id, status, created_at DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
 
 CREATE TABLE webhook_entities (
@@ -168,6 +169,7 @@ CREATE TABLE pings (
   latency_ms integer NOT NULL DEFAULT 0,
   body_snippet text
 );
+CREATE INDEX pings_of_webhook ON pings (webhook_id);
 CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
 
 -- E-mails about webhooks: one row for each cause, sent once.
@@ -185,5 +187,6 @@ CREATE TABLE notices (
   organization_id text COLLATE "C" NOT NULL,
   CHECK ((sent_at IS NULL) = (channel IS NULL))
 );
+CREATE INDEX notices_of_webhook ON notices (webhook_id);
 CREATE INDEX notices_unsent ON notices (created_at) WHERE sent_at IS NULL;
 `
