@@ -49,14 +49,14 @@ const count = (status: number) => {
 const seconds = Metric.histogram(
   "custody_http_request_seconds",
   MetricBoundaries.fromIterable([0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]),
-  "Time from request to response of the public API"
+  "Time from request to response of the public API, without what a reader of the event feed asks to wait"
 )
 
 /** Counts and logs a response. */
 const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   const log = accessLog(logReads, runtime)
   return (request: Request, state: RequestState, status: number) => {
-    seconds.unsafeUpdate((performance.now() - state.startedAt) / 1000, [])
+    seconds.unsafeUpdate((performance.now() - state.startedAt - state.waitedMs) / 1000, [])
     count(status)
     log(request, state, status)
   }

@@ -16,6 +16,8 @@ export interface RequestState {
   readonly client: IPv4 | IPv6 | undefined
   /** Milliseconds since an arbitrary point, for the duration in the log. */
   readonly startedAt: number
+  /** How long the request has waited because it asked to, in ms. */
+  waitedMs: number
   /** Headers of the response, success or not. */
   readonly headers: Record<string, string>
   /**
@@ -54,6 +56,7 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   requestId: given !== null && own.test(given) ? given : Id.make("req"),
   client,
   startedAt: performance.now(),
+  waitedMs: 0,
   headers: {},
   inHandler: false,
   keyId: undefined,

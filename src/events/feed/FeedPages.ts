@@ -116,9 +116,14 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
     ) {
       let page = empty,
         reader = principal
+      const request = yield* currentRequest
       while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
         // If the filter skipped events and there are more to search, it does not wait.
-        if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
+        if (!page.more) {
+          const since = performance.now()
+          yield* waitFor(reader, filter, page.place, until - since)
+          request.waitedMs += performance.now() - since
+        }
         if (reader.keyId !== null) {
           const current = (yield* keys.current([reader])).get(reader)
           if (current === undefined)

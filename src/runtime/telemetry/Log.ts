@@ -4,7 +4,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Cause, Effect, HashMap, Inspectable, Layer, List, Logger, LogLevel } from "effect"
+import { Cause, Effect, HashMap, Inspectable, Layer, List, Logger, LogLevel, Metric } from "effect"
 import { Settings } from "../settings/Settings.ts"
 
 const levels = { debug: LogLevel.Debug, info: LogLevel.Info, warning: LogLevel.Warning, error: LogLevel.Error } as const
@@ -78,10 +78,21 @@ const pretty = Logger.make((options) => {
   )
 })
 
+const errors = Metric.counter("custody_log_errors_total", { description: "Errors in the log, each of which an operator should read" })
+// An increase is visible only in a metric that was there before.
+errors.unsafeUpdate(0, [])
+const counting = Logger.make(({ logLevel }) => {
+  if (logLevel.ordinal >= LogLevel.Error.ordinal) errors.unsafeUpdate(1, [])
+})
+
 /** The program's logger, as configured. */
 export const layer = Layer.unwrapEffect(
   Effect.map(Settings, ({ logFormat, logLevel }) => {
     const format = logFormat ?? (process.stderr.isTTY ? "pretty" : "json")
-    return Layer.merge(Logger.replace(Logger.defaultLogger, format === "pretty" ? pretty : json), Logger.minimumLogLevel(levels[logLevel]))
+    return Layer.mergeAll(
+      Logger.replace(Logger.defaultLogger, format === "pretty" ? pretty : json),
+      Logger.add(counting),
+      Logger.minimumLogLevel(levels[logLevel])
+    )
   })
 )

@@ -114,6 +114,8 @@ describe.concurrent("a client certificate that endpoints may require", () => {
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
       fs.writeFileSync(certFile, "no certificate")
       await until("the log line of the other fault", () => logged() === 3)
+      const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
+      expect(Number(/^custody_log_errors_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
       await present("third.client")
       await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client")

@@ -88,6 +88,19 @@ describe("health and metrics on the platform listener", () => {
     expect(histogram?.samples.get("custody_http_request_seconds_sum")).toBeGreaterThan(0)
   })
 
+  test("a request's time leaves out the wait that a reader of the feed asks for", async () => {
+    const sum = async () =>
+      parse((await platform("/metrics")).text)
+        .get("custody_http_request_seconds")
+        ?.samples.get("custody_http_request_seconds_sum") ?? 0
+    const before = await sum()
+    const asked = performance.now()
+    await app.get("/v1/event-feed?from=now&wait=5", key)
+    const took = (performance.now() - asked) / 1000
+    expect(took).toBeGreaterThan(4.9)
+    expect((await sum()) - before).toBeLessThan(took - 4)
+  })
+
   test("errors have the envelope and X-Request-Id there, too", async () => {
     for (const path of ["/health/live", "/health/ready", "/metrics", "/nothing"]) {
       expect((await platform(path)).headers.get("x-request-id")).toMatch(/^req_/)
