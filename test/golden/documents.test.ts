@@ -25,8 +25,9 @@ test("docs/operations.md names every metric", () => {
   documentPart("docs/operations.md", "metrics", `\n${markdownTable(["metric", "kind", "meaning"], declared.sort())}\n`)
 })
 
-test("docs/operations.md alerts on existing metrics only", () => {
-  const names = [...documentText("docs/operations.md").matchAll(/\bcustody_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""))
+test("operations and runbooks name existing metrics only", () => {
+  const text = `${documentText("docs/operations.md")}${documentText("docs/runbooks.md")}`
+  const names = [...text.matchAll(/\bcustody_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""))
   const known = declared.map(([name = ""]) => name.replaceAll("`", ""))
   expect(names.filter((name) => !known.includes(name))).toEqual([])
 })

@@ -12,7 +12,7 @@ import type { Setting } from "../../src/runtime/settings/readers.ts"
 import { roles } from "../../src/runtime/settings/roles.ts"
 import { inspect } from "../../src/runtime/settings/Settings.ts"
 import { table } from "../../src/runtime/settings/table.ts"
-import { type ApiSchema, helm, KUBERNETES, kubernetesSchemas } from "../../tools/helm.ts"
+import { type ApiSchema, helm, KUBERNETES, kubernetesSchemas, serviceMonitorSchema } from "../../tools/helm.ts"
 import { cli } from "../support/app.ts"
 import { documentText } from "../support/document.ts"
 import { freshDatabase } from "../support/servers.ts"
@@ -42,6 +42,7 @@ const everything = {
   api: { autoscaling: { enabled: true } },
   worker: { autoscaling: { enabled: true } },
   service: { annotations: { "example.com/a": "b" } },
+  serviceMonitor: { enabled: true, interval: "15s", labels: { release: "prometheus" } },
   ingress: {
     enabled: true,
     className: "nginx",
@@ -95,19 +96,22 @@ beforeAll(async () => {
   const definitions = await kubernetesSchemas()
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
   // A field that Kubernetes does not know is a mistake, and the API server says so.
-  const strict = JSON.parse(
-    JSON.stringify({ $id: "kubernetes", definitions }, (_, value: ApiSchema & { additionalProperties?: unknown }) =>
-      typeof value === "object" &&
-      value !== null &&
-      typeof value.properties === "object" &&
-      !("type" in value.properties && typeof value.properties["type"] === "string")
-        ? { additionalProperties: false, ...value }
-        : value
+  const strictly = (schemas: object) =>
+    JSON.parse(
+      JSON.stringify(schemas, (_, value: ApiSchema & { additionalProperties?: unknown }) =>
+        typeof value === "object" &&
+        value !== null &&
+        typeof value.properties === "object" &&
+        !("type" in value.properties && typeof value.properties["type"] === "string")
+          ? { additionalProperties: false, ...value }
+          : value
+      )
     )
-  )
+  const strict = strictly({ $id: "kubernetes", definitions })
   // Published as a string, but integers are what everybody writes.
   Object.assign(strict.definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"], { type: ["string", "integer"] })
   ajv.addSchema(strict)
+  ajv.addSchema({ $id: "prometheus-operator", definitions: { ServiceMonitor: strictly(await serviceMonitorSchema()) } })
   const names = new Map(
     Object.entries(definitions).flatMap(([name, schema]) =>
       (schema["x-kubernetes-group-version-kind"] ?? []).map(
@@ -116,9 +120,12 @@ beforeAll(async () => {
     )
   )
   validate = (manifest) => {
-    const name = names.get(`${manifest.apiVersion} ${manifest.kind}`)
-    if (name === undefined) return [`unknown kind ${manifest.apiVersion} ${manifest.kind}`]
-    const check = ajv.compile({ $ref: `kubernetes#/definitions/${name}` })
+    const kind = `${manifest.apiVersion} ${manifest.kind}` as const
+    const name = names.get(kind)
+    const own = kind === "monitoring.coreos.com/v1 ServiceMonitor" ? "prometheus-operator#/definitions/ServiceMonitor" : undefined
+    const $ref = name === undefined ? own : `kubernetes#/definitions/${name}`
+    if ($ref === undefined) return [`unknown kind ${kind}`]
+    const check = ajv.compile({ $ref })
     return check(manifest)
       ? []
       : (check.errors ?? []).map((one) => `${manifest.kind} ${one.instancePath} ${one.message} ${JSON.stringify(one.params)}`)
@@ -292,6 +299,7 @@ describe("the Helm chart", () => {
       one.spec.ports.map(({ targetPort }: Manifest) => [one.metadata.name, targetPort])
     )
     expect(ports).toEqual([
+      ["custody-metrics", "platform"],
       ["custody", "api"],
       ["custody-platform", "platform"]
     ])
@@ -300,6 +308,24 @@ describe("the Helm chart", () => {
     expect(ingress.spec.rules[0].http.paths.map(({ backend }: Manifest) => backend.service)).toEqual([
       { name: "custody", port: { name: "api" } }
     ])
+  })
+
+  test("lets the Prometheus Operator scrape every pod if asked to", async () => {
+    expect(ofKind(await render(required), "ServiceMonitor")).toEqual([])
+    const manifests = await render(everything)
+    const [monitor] = ofKind(manifests, "ServiceMonitor")
+    expect(validate({ ...monitor, spec: { ...monitor.spec, endpoint: [] } })).toHaveLength(1)
+    expect(monitor.metadata.labels).toMatchObject({ release: "prometheus" })
+    expect(monitor.spec.endpoints).toEqual([{ port: "metrics", path: "/metrics", interval: "15s" }])
+    const [service, ...others] = ofKind(manifests, "Service").filter(({ metadata }) =>
+      Object.entries(monitor.spec.selector.matchLabels).every(([name, value]) => metadata.labels[name] === value)
+    )
+    expect([service.metadata.name, others, service.spec.ports[0].name]).toEqual(["custody-metrics", [], "metrics"])
+    for (const { component, container, manifest } of workloads(manifests).filter(({ component }) => component !== "migrate")) {
+      expect([component, manifest.spec.template.metadata.labels]).toEqual([component, expect.objectContaining(service.spec.selector)])
+      expect([component, container.ports.map(({ name }: Manifest) => name)]).toEqual([component, expect.arrayContaining(["platform"])])
+      expect(Object.keys(manifest.spec.template.metadata.labels)).toEqual(expect.arrayContaining(monitor.spec.podTargetLabels))
+    }
   })
 
   test("lets only workers reach the internet, without private networks, and only the api be reached", async () => {

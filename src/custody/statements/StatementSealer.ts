@@ -82,6 +82,9 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     const history = Duration.toSeconds(statementHistory),
       delay = Duration.toSeconds(statementDelay)
 
+    // Registered at startup: an increase is visible only in a metric that was there before.
+    for (const outcome of outcomes) Metric.tagged(counted, "outcome", outcome).unsafeUpdate(0, [])
+
     const startOf = sql.literal("v.recorded_at - history.span")
     const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span, (clock_timestamp() - ${delay}::float8 * interval '1 second')::date AS due) history`
 
