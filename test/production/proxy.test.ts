@@ -1,0 +1,179 @@
+/** The sample configurations of nginx and Caddy in front of the service, with the real programs where they are installed. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as https from "node:https"
+import * as path from "node:path"
+import { Effect } from "effect"
+import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { type Process, useApp } from "../support/app.ts"
+import { BIG, fillVault } from "../support/bigVault.ts"
+import { documentText } from "../support/document.ts"
+import { temporaryFiles } from "../support/files.ts"
+import { authority, until } from "../support/receiver.ts"
+import { smallest, transaction, user, vault } from "../support/records.ts"
+
+const FEED = "/v1/event-feed"
+/** Debian installs nginx where only root has it on the PATH. */
+const find = (program: string) => Bun.which(program, { PATH: `${process.env["PATH"]}:/usr/sbin` })
+
+/** A sample with some of its texts replaced, each of which it must have. */
+const filled = (sample: string, texts: { readonly [text: string]: string }): string =>
+  Object.entries(texts).reduce((text, [old, fresh]) => {
+    if (!text.includes(old)) throw new Error(`${sample} has no ${old}`)
+    return text.replaceAll(old, () => fresh)
+  }, documentText(sample))
+
+interface Place {
+  /** Where the proxy listens, and where the service does. */
+  readonly port: number
+  readonly service: string
+  /** Files of a certificate for `localhost`. */
+  readonly cert: string
+  readonly key: string
+  readonly files: ReturnType<typeof temporaryFiles>
+}
+/** For each proxy the command that runs it with its sample. */
+const proxies: { readonly [program: string]: (place: Place, program: string) => ReadonlyArray<string> } = {
+  nginx: ({ cert, files, key, port, service }, program) => {
+    const sample = filled("deploy/proxy/nginx.conf", {
+      "listen 443": `listen 127.0.0.1:${port}`,
+      "server 127.0.0.1:8080": `server ${service}`,
+      "custody.example.com": "localhost",
+      "/etc/ssl/custody.pem": cert,
+      "/etc/ssl/custody.key": key
+    })
+    const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    const around = `pid ${files.folder}/nginx.pid;
+events {}
+http {
+  access_log off;
+${kinds.map((kind) => `  ${kind}_temp_path ${files.folder}/${kind};`).join("\n")}
+  include ${files.write("custody.conf", sample)};
+}
+`
+    return [program, "-p", files.folder, "-e", "stderr", "-g", "daemon off;", "-c", files.write("nginx.conf", around)]
+  },
+  caddy: ({ cert, files, key, port, service }, program) => {
+    const sample = filled("deploy/proxy/Caddyfile", {
+      "custody.example.com {": `https://localhost:${port} {\n\ttls ${cert} ${key}`,
+      "127.0.0.1:8080": service
+    })
+    const file = files.write("Caddyfile", `{\n\tadmin off\n\tauto_https disable_redirects\n\tdefault_bind 127.0.0.1\n}\n${sample}`)
+    return [program, "run", "--adapter", "caddyfile", "--config", file]
+  }
+}
+
+const app = useApp()
+beforeAll(async () => {
+  const owner = user("user_a", "org_a", ["vault_a", "vault_big"], { organizationRole: "owner" })
+  await app.feed([...smallest(), vault("vault_big", "entity_a"), owner], { "x-record-events": "none" })
+  await fillVault(app, "vault_big")
+})
+
+for (const [name, commandOf] of Object.entries(proxies)) {
+  const program = find(name)
+  describe.skipIf(program === null)(`behind ${name}${program === null ? " (skipped: it is not installed)" : ""}`, () => {
+    const files = temporaryFiles()
+    let service: Process, proxy: Bun.Subprocess, origin: string, port: number, ca: string
+
+    beforeAll(async () => {
+      if (program === null) return
+      fs.chmodSync(files.folder, 0o755)
+      const signer = await authority()
+      const { cert, key } = await signer.sign({ names: ["localhost"] })
+      ca = signer.ca
+      port = await Effect.runPromise(freePort)
+      origin = `https://localhost:${port}`
+      service = await app.start(["api"], { TRUSTED_PROXIES: "127.0.0.1/32", PORTAL_BASE_URL: origin })
+      const place = { port, service: new URL(service.baseUrl).host, cert: files.write("cert", cert), key: files.write("key", key), files }
+      proxy = Bun.spawn([...commandOf(place, program)], {
+        env: { ...process.env, HOME: files.folder, XDG_DATA_HOME: files.folder, XDG_CONFIG_HOME: files.folder },
+        stdout: "ignore",
+        stderr: Bun.file(path.join(files.folder, "log"))
+      })
+      await until(name, async () => {
+        if (proxy.exitCode !== null) throw new Error(`${name} ended:\n${fs.readFileSync(path.join(files.folder, "log"), "utf8")}`)
+        return ask("/v1/jwks.json").then(
+          ({ status }) => status === 200,
+          () => false
+        )
+      })
+    })
+    afterAll(async () => {
+      proxy?.kill()
+      await proxy?.exited
+      files.remove()
+    })
+
+    /** A request from 127.0.0.2, an address that is not the proxy's. */
+    const open = (target: string, headers: { readonly [name: string]: string } = {}) =>
+      new Promise<{
+        readonly status: number
+        readonly headers: { readonly [name: string]: unknown }
+        readonly body: AsyncIterable<Buffer>
+      }>((resolve, reject) => {
+        const { hostname: host } = new URL("https://127.0.0.1")
+        const options = { host, port, path: target, localAddress: "127.0.0.2", servername: "localhost", ca, agent: false as const }
+        https
+          .get({ ...options, headers: { host: `localhost:${port}`, ...headers } }, (response) =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response })
+          )
+          .on("error", reject)
+      })
+    const ask = async (target: string, headers: { readonly [name: string]: string } = {}) => {
+      const { body, ...rest } = await open(target, headers)
+      let text = ""
+      for await (const chunk of body) text += chunk.toString()
+      return { ...rest, text }
+    }
+    const bearer = async (...ipAllowlist: ReadonlyArray<string>) => ({
+      authorization: `Bearer ${(await app.key("user_a", { ipAllowlist })).secret}`
+    })
+
+    test("the service sees the client's address, and believes no forged one", async () => {
+      expect((await ask("/v1/vaults", await bearer("127.0.0.2"))).status).toBe(200)
+      const elsewhere = await bearer("203.0.113.7")
+      for (const header of ["x-forwarded-for", "forwarded", "x-real-ip"]) {
+        const value = header === "forwarded" ? "for=203.0.113.7" : "203.0.113.7"
+        const { status, text } = await ask("/v1/vaults", { ...elsewhere, [header]: value })
+        expect([header, status, text]).toEqual([header, 403, expect.stringContaining("not allowed from 127.0.0.2")])
+      }
+    })
+
+    test("events arrive while a stream is open, and in a long poll", async () => {
+      const key = await bearer()
+      const poll = ask(`${FEED}?from=now&wait=30`, key)
+      const { body, status } = await open(`${FEED}/stream?from=now`, key)
+      let text = ""
+      const reading = (async () => {
+        for await (const chunk of body) {
+          text += chunk.toString()
+          if (text.includes("event: webhook-event")) return
+        }
+      })()
+      await until("the first comment", () => text.startsWith(":"))
+      await app.feed([transaction("vault_a", name === "nginx" ? 1 : 2)])
+      await reading
+      expect([status, text]).toEqual([200, expect.stringContaining("event: webhook-event")])
+      expect(JSON.parse((await poll).text).data).toHaveLength(1)
+    })
+
+    test("a large export arrives complete", async () => {
+      const key = await bearer()
+      const target = "/v1/vaults/vault_big/transactions/export?format=ndjson"
+      const { status, text } = await ask(target, key)
+      expect([status, text.trimEnd().split("\n").length]).toEqual([200, BIG])
+      const direct = await (await fetch(`${service.baseUrl}${target}`, { headers: key })).text()
+      expect(Bun.hash(text)).toBe(Bun.hash(direct))
+    })
+
+    test("the portal is served at its public name, and long headers reach the service", async () => {
+      const page = await ask("/portal", { accept: "text/html" })
+      expect([page.status, page.headers["content-security-policy"]]).toEqual([200, expect.stringContaining("default-src")])
+      const key = await bearer()
+      expect((await ask("/v1/vaults", { ...key, cookie: `a=${"x".repeat(12_000)}` })).status).toBe(200)
+      const long = await ask(`/v1/vaults?cursor=${"x".repeat(12_000)}`, key)
+      expect([long.status, JSON.parse(long.text).code]).toEqual([414, "uri_too_long"])
+    })
+  })
+}
