@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Restores a backup of backup.sh into an empty database.
+#
+#   createdb restored
+#   DATABASE_URL=postgres://…/restored deploy/restore.sh custody-2026-01-31.dump
+#
+# Needs psql and pg_restore of the server's version or a newer one. A database that has anything in it is refused, and a
+# restore that fails leaves it empty. Start nothing on the result before you have read "Backing up and restoring" in
+# docs/operations.md: a restored service sends webhooks.
+# Exit codes: 0 success, 1 failed, 2 wrong usage.
+set -euo pipefail
+
+fail() {
+  echo "restore: $2" >&2
+  exit "$1"
+}
+
+[ $# -eq 1 ] || fail 2 "name the file to restore: DATABASE_URL=postgres://… $0 FILE"
+[ -n "${DATABASE_URL:-}" ] || fail 2 "DATABASE_URL is not set"
+for program in psql pg_restore; do
+  command -v "$program" >/dev/null || fail 1 "$program is not installed"
+done
+file=$1
+pg_restore --list "$file" >/dev/null || fail 1 "$file is not a backup that can be read"
+
+# The password is not an argument, which other users of the machine can see.
+url=$DATABASE_URL
+if [[ $url =~ ^([a-z]+://[^:@/]*):([^@/]*)@(.*)$ ]]; then
+  url="${BASH_REMATCH[1]}@${BASH_REMATCH[3]}"
+  password=${BASH_REMATCH[2]//\\/\\\\}
+  PGPASSWORD=$(printf '%b' "${password//%/\\x}")
+  export PGPASSWORD
+fi
+query() {
+  psql --dbname="$url" --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1"
+}
+
+found=$(query "SELECT count(*) FROM pg_class c WHERE c.relnamespace NOT IN (SELECT oid FROM pg_namespace
+  WHERE nspname IN ('pg_catalog', 'information_schema') OR nspname LIKE 'pg\_toast%' OR nspname LIKE 'pg\_temp%')
+  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')") ||
+  fail 1 "the database cannot be reached"
+[ "$found" = 0 ] || fail 1 "the database is not empty, and nothing is overwritten: restore into a new one"
+
+# All or nothing.
+pg_restore --dbname="$url" --single-transaction --exit-on-error --no-owner --no-privileges "$file" ||
+  fail 1 "pg_restore failed; the database is still empty"
+query "ANALYZE" || fail 1 "everything is restored, but ANALYZE failed: run it before you start the service"
+echo "restore: done. Check MASTER_KEY with \`custody doctor\`, start \`--roles api\` only, and go on as docs/operations.md says."
