@@ -38,7 +38,8 @@ test("a webhook decodes when created and read, and once deleted it is a 404", as
     entityIds: ["entity_a"],
     vaultIds: null,
     status: "DISABLED",
-    notificationEmail: "custody@example.com"
+    notificationEmail: "custody@example.com",
+    headers: []
   } as const
   const created = await call(({ webhooks }) => webhooks.createWebhook({ payload, headers: {}, ...none }))
   const path = { webhookId: created.id }

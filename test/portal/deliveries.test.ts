@@ -28,9 +28,9 @@ afterAll(async () => {
 })
 
 /** A delivery of a new event that has failed once and waits for an hour. */
-const waiting = async (path: string, number: number) => {
+const waiting = async (path: string, number: number, more: { readonly [field: string]: unknown } = {}) => {
   receiver.on(path, (_, count) => new Response("no", { status: count === 1 ? 500 : 200 }))
-  const webhook = await create(app, key, { url: receiver.url(path) })
+  const webhook = await create(app, key, { url: receiver.url(path), ...more })
   await app.feed([transaction("vault_a", number)])
   const delivery = await until("the first attempt", async () => {
     const { data } = (await owner.get(`/api/v1/webhooks/${webhook.id}/deliveries`)).json
@@ -170,12 +170,13 @@ describe("all that waits for a webhook", () => {
 
 describe("a request preview", () => {
   test("is the request as it would be sent now, and the libraries verify it", async () => {
-    const { delivery, webhook } = await waiting("/preview", 3)
+    const { delivery, webhook } = await waiting("/preview", 3, { headers: [{ name: "x-api-key", value: "planted-key" }] })
     expect((await member.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).status).toBe(403)
     const preview = (await owner.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).json
     const [sent] = receiver.to("/preview")
     expect([preview.url, preview.body]).toEqual([receiver.url("/preview"), sent?.body])
     expect(preview.headers["x-service-attempt"]).toBe("2")
+    expect([preview.headers["x-api-key"], sent?.headers["x-api-key"]]).toEqual(["***", "planted-key"])
     for (const name of Object.keys(preview.headers)) expect(sent?.headers[name]).toBeDefined()
     expect(() => new StandardWebhook(webhook.secret).verify(preview.body, preview.headers)).not.toThrow()
     expect(JSON.stringify(preview)).not.toContain("whsec_")

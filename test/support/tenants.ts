@@ -64,7 +64,13 @@ const webhook = async (app: App, key: string, name: string, url: string) => {
   const answer = await app.request("POST", "/v1/webhooks", {
     key,
     headers: { "idempotency-key": `${name}-${url.split("/").at(-1)}` },
-    body: { url, entityIds: [`entity_${name}`], eventKinds: ["transaction.confirmed"], notificationEmail: `ops@${name}.example.com` }
+    body: {
+      url,
+      entityIds: [`entity_${name}`],
+      eventKinds: ["transaction.confirmed"],
+      notificationEmail: `ops@${name}.example.com`,
+      headers: [{ name: "X-Api-Key", value: `key-${name}` }]
+    }
   })
   if (answer.status !== 201) throw new Error(`the webhook was refused: ${answer.text}`)
   return String(answer.json.id)

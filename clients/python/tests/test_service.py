@@ -25,7 +25,14 @@ from custody_client import (
     verify_events,
     verify_statements,
 )
-from custody_client.models import BalanceUpdatedEvent, EventKind, VaultUpdatedEvent, WebhookEvent
+from custody_client.models import (
+    BalanceUpdatedEvent,
+    EventKind,
+    PatchedWebhookHeader,
+    VaultUpdatedEvent,
+    WebhookEvent,
+    WebhookHeader,
+)
 from custody_client.operations import Operations
 
 T = TypeVar("T")
@@ -146,6 +153,13 @@ class Service(unittest.TestCase):
             changed = custody.update_webhook(created.id, vault_ids=[VAULT], description=None)
             self.assertEqual((changed.vault_ids, changed.description, changed.status), ([VAULT], "", "ACTIVE"))
             self.assertIsNone(custody.update_webhook(created.id, vault_ids=None).vault_ids)
+            held = custody.update_webhook(created.id, headers=[PatchedWebhookHeader(name="X-Api-Key", value="k")])
+            self.assertEqual([(one.name, one.value) for one in held.headers], [("X-Api-Key", None)])
+            kept = custody.update_webhook(created.id, headers=[PatchedWebhookHeader(name="x-api-key", value=None)])
+            self.assertEqual([one.name for one in kept.headers], ["x-api-key"])
+            other = custody.create_webhook(**webhook(), headers=[WebhookHeader(name="X-Api-Key", value="k")])
+            self.assertEqual(len(other.headers), 1)
+            custody.delete_webhook(other.id)
             self.assertIn(created.id, [one.id for one in custody.list_webhooks(status="ACTIVE", entity_id=ENTITY)])
             self.assertTrue(custody.ping_webhook(created.id).success)
             rotated = custody.rotate_secret(created.id)

@@ -72,7 +72,7 @@ const others: ReadonlyArray<OrganizationTable> = [
   { table: "webhook_sequences", of: byWebhook },
   { table: "webhook_secrets", of: byWebhook, secret: ["ciphertext"] },
   { table: "webhook_entities", of: byWebhook },
-  { table: "webhooks", of: byOrganization },
+  { table: "webhooks", of: byOrganization, secret: ["gateway_credentials"] },
   { table: "idempotency_keys", of: (sql, organizationId) => sql`t.key_id IN (${callers(sql, organizationId)})`, exported: "nothing" },
   { table: "rate_buckets", of: (sql, organizationId) => sql`t.key IN (${callers(sql, organizationId)})`, exported: "nothing" },
   { table: "api_keys", of: byUser, secret: ["secret_hash"] },

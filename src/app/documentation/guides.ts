@@ -18,6 +18,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
     [
       ["quick-start", "guides/quick-start.md", "Quick start"],
       ["verifying", "guides/verifying.md", "Verify signatures"],
+      ["api-gateway", "guides/api-gateway.md", "Behind an API gateway"],
       ["retries", "guides/retries.md", "Retries and success"],
       ["miss-nothing", "guides/miss-nothing.md", "Miss nothing"],
       ["missed-events", "guides/missed-events.md", "Missed events"],

@@ -16,6 +16,8 @@ export interface CreateWebhook {
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
   /** Free text for people */
   readonly description?: string | undefined
+  /** Headers that every request carries, for a gateway in front of the endpoint; 4096 characters in all */
+  readonly headers?: ReadonlyArray<WebhookHeader> | undefined
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status?: WebhookStatus | undefined
 }
@@ -37,6 +39,13 @@ export type EventKind =
   | "statement.revised"
   | "webhook.disabled"
   | "webhook.secret_rotated"
+
+export interface WebhookHeader {
+  /** Name; upper and lower case are the same */
+  readonly name: string
+  /** Value; it is never returned */
+  readonly value: string
+}
 
 /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
 export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
@@ -63,12 +72,21 @@ export interface WebhookWithSecret {
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
+  /** Headers that every request carries, without their values */
+  readonly headers: ReadonlyArray<ShownWebhookHeader>
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
   readonly updatedAt: string
   /** Signing secret; returned only once */
   readonly secret: string
+}
+
+export interface ShownWebhookHeader {
+  /** Name; upper and lower case are the same */
+  readonly name: string
+  /** Always null: values are not returned */
+  readonly value: string | null
 }
 
 export interface Webhook {
@@ -92,6 +110,8 @@ export interface Webhook {
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
+  /** Headers that every request carries, without their values */
+  readonly headers: ReadonlyArray<ShownWebhookHeader>
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
@@ -160,6 +180,8 @@ export interface WebhookWithHealth {
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
+  /** Headers that every request carries, without their values */
+  readonly headers: ReadonlyArray<ShownWebhookHeader>
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
@@ -203,6 +225,15 @@ export interface UpdateWebhook {
   readonly status?: WebhookStatus | undefined
   /** Free text for people */
   readonly description?: string | null | undefined
+  /** All headers from now on. A value of null keeps the stored one, but not if the origin of `url` changes */
+  readonly headers?: ReadonlyArray<PatchedWebhookHeader> | null | undefined
+}
+
+export interface PatchedWebhookHeader {
+  /** Name; upper and lower case are the same */
+  readonly name: string
+  /** Value; null keeps the stored one */
+  readonly value: string | null
 }
 
 export interface RotatedSecret {

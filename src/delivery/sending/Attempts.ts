@@ -18,6 +18,7 @@ import { failpoint } from "../../runtime/failpoint.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import { wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { waitAfterInterruption } from "../deliveries/retrySchedule.ts"
+import * as gateway from "../webhooks/gatewayCredentials.ts"
 import { enqueue, type Joining } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptsRepo, type Recorded } from "./AttemptsRepo.ts"
@@ -75,7 +76,7 @@ export interface Started {
   readonly detach: () => void
 }
 
-/** No secret of the webhook can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent unsigned. */
+/** No secret of the webhook, or not its headers, can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent without them. */
 class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 /** The resolver of this process is away: the attempt counts for nothing. */
 class ResolverAway extends Data.TaggedError("ResolverAway") {}
@@ -133,6 +134,9 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
       const secrets = Secret.openAll(master, begun.webhookId, begun.secrets)
       if (secrets.length === 0)
         return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be decrypted with MASTER_KEY` })
+      const credentials = gateway.open(master, begun.webhookId, begun.gatewayCredentials)
+      if (credentials === undefined)
+        return yield* new SecretUnreadable({ message: `the headers of ${begun.webhookId} cannot be decrypted with MASTER_KEY` })
       const answer = yield* webhookClient.send({
         webhookId: begun.webhookId,
         url: begun.url,
@@ -143,6 +147,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         attempt: number,
         body: payload,
         secrets,
+        credentials,
         wanted: wanted(begun.id, via, readAt),
         fresh
       })

@@ -67,7 +67,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       return Effect.flatMap(
         decode(sql`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
+            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url, w.gateway_credentials,
               ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
               -- A queue of recoveries lets new events pass, as long as there are slots in flight.
               ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
@@ -106,7 +106,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AND a.open_by IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM ${events} e WHERE e.id = a.event_id) AS payload,
-            ${Secret.live(sql, "a.webhook_id")} AS secrets
+            ${Secret.live(sql, "a.webhook_id")} AS secrets, a.gateway_credentials AS "gatewayCredentials"
           FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`),
         (rows) => {
           const elsewhere = rows.flatMap(({ eventId, number, payload }) => (oneDay && number !== null && payload === null ? eventId : []))

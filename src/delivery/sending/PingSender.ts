@@ -9,6 +9,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { GONE, LONGEST } from "../deliveries/Pings.ts"
+import * as gateway from "../webhooks/gatewayCredentials.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
 
@@ -16,7 +17,14 @@ import { WebhookClient } from "./request/WebhookClient.ts"
 const soon = whileUnavailable("250 millis", "4 seconds")
 
 /** The entity is null for a webhook without entities. */
-const decode = decodeRows(Schema.Struct({ url: Schema.String, entityId: Schema.NullOr(Schema.String), secrets: Schema.Array(Bytes) }))
+const decode = decodeRows(
+  Schema.Struct({
+    url: Schema.String,
+    entityId: Schema.NullOr(Schema.String),
+    secrets: Schema.Array(Bytes),
+    gatewayCredentials: Schema.NullOr(Bytes)
+  })
+)
 
 export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
   effect: Effect.gen(function* () {
@@ -35,14 +43,17 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
           const [webhook] = yield* soon(
             decode(sql`
             SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
-              ${signingSecret.live(sql, "w.id")} AS secrets
+              ${signingSecret.live(sql, "w.id")} AS secrets, w.gateway_credentials AS "gatewayCredentials"
             FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
           )
           if (webhook === undefined) return { result: GONE }
           const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
-          // A ping that no secret signs is not sent.
-          if (secrets.length === 0)
-            return yield* Effect.die(new Error("no signing secret can be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
+          const credentials = gateway.open(master, webhookId, webhook.gatewayCredentials)
+          // A ping that no secret signs, or without its headers, is not sent.
+          if (secrets.length === 0 || credentials === undefined)
+            return yield* Effect.die(
+              new Error("the webhook's secrets cannot be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?")
+            )
           const at = new Date().toISOString()
           const body = JSON.stringify({
             id: eventId,
@@ -63,6 +74,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               attempt: 1,
               body,
               secrets,
+              credentials,
               wanted: Effect.succeed(true),
               // A ping has one attempt, which must not be wasted on a connection that the endpoint is about to close.
               fresh: true

@@ -46,6 +46,8 @@ export const AttemptStart = Schema.Struct({
   payload: Schema.NullOr(Schema.String),
   /** Ciphertexts of the valid secrets, newest first. */
   secrets: Schema.Array(Bytes),
+  /** Ciphertext of what a gateway requires; null if nothing. */
+  gatewayCredentials: Schema.NullOr(Bytes),
   /** The number of the new attempt; null if none was begun. */
   number: Schema.NullOr(Schema.Number),
   /** The highest number before that, and its result; null if it is open or there is none. */

@@ -6,6 +6,7 @@ import { KindName, StoredKind } from "../../events/log/Kind.ts"
 import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { Timestamp, timestamp } from "../../values/Timestamp.ts"
+import { NewHeaders, PatchedHeaders, ShownHeaders } from "./headers.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
@@ -42,6 +43,7 @@ const fields = {
     "Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter."
   ),
   notificationEmail: described("Where operational notices go", "ops@example.com"),
+  headers: ShownHeaders,
   previousSecretExpiresAt: nullable(Timestamp, "When the previous secret expires; null if only one secret is active"),
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -169,6 +171,7 @@ export const CreateWebhook = Schema.Struct({
   notificationEmail: Email,
   vaultIds: Schema.optionalWith(Vaults, { default: () => null }),
   description: Schema.optionalWith(Description, { default: () => "" }),
+  headers: Schema.optionalWith(NewHeaders, { default: () => [] }),
   status: Schema.optionalWith(WebhookStatus, { default: () => "ACTIVE" as const })
 }).annotations({ identifier: "CreateWebhook" })
 export type CreateWebhook = typeof CreateWebhook.Type
@@ -201,13 +204,14 @@ export const WebhookPreview = Schema.Struct({
 
 /**
  * Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` removes the filter, in `description`
- * clears it.
+ * and `headers` it clears them.
  */
 export const UpdateWebhook = Schema.Struct({
   url: Schema.optional(Url),
   eventKinds: Schema.optional(Kinds),
   vaultIds: Schema.optional(Vaults),
   status: Schema.optional(WebhookStatus),
-  description: Schema.optional(Schema.NullOr(Description))
+  description: Schema.optional(Schema.NullOr(Description)),
+  headers: Schema.optional(Schema.NullOr(PatchedHeaders))
 }).annotations({ identifier: "UpdateWebhook" })
 export type UpdateWebhook = typeof UpdateWebhook.Type

@@ -16,13 +16,15 @@ import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
-import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { transaction } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
 import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
+import * as gateway from "./gatewayCredentials.ts"
+import { withValues } from "./headers.ts"
 import { requireRoom } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as queue from "./queue.ts"
@@ -35,10 +37,14 @@ import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./web
 /** A URL for the audit log: its path and query may contain a secret of the endpoint. */
 const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
 
-const audited = ({ url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url) })
-const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail"] as const
+/** The names of headers for the audit log; null without any. */
+const namesOf = (headers: Webhook["headers"]) => (headers.length === 0 ? null : headers.map(({ name }) => name))
+
+const audited = ({ headers, url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url), headers: namesOf(headers) })
+const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail", "headers"] as const
 
 const decode = decodeRows(Webhook)
+const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
 const decodeExpiries = decodeRows(Schema.Struct({ expires: Schema.String }))
 const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
 
@@ -73,8 +79,22 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
+      const headers = yield* withValues(body.headers, [])
       yield* requireRoom(sql, entityIds, { active: body.status !== "DISABLED", added: true })
-      return { href, entityIds }
+      return { href, entityIds, headers }
+    })
+
+    /** The headers of a locked webhook after a patch; undefined if they stay. Stored values are not sent to another origin. */
+    const patchedHeaders = Effect.fnUntraced(function* (known: Webhook, { headers }: UpdateWebhook, href: string) {
+      const stays = originOf(href) === originOf(known.url)
+      if (headers === undefined) {
+        if (stays || known.headers.length === 0) return undefined
+        return yield* invalidFields([fieldIssue("headers", "must be sent again with their values, because the origin of url changes")])
+      }
+      const [row] = yield* decodeCredentials(sql`SELECT gateway_credentials AS sealed FROM webhooks WHERE id = ${known.id}`)
+      const stored = gateway.open(master, known.id, row?.sealed ?? null)
+      // Without the key that encrypted them, they can only be replaced.
+      return yield* withValues(headers ?? [], stays && stored !== undefined ? stored.headers : [])
     })
 
     /** Locks the webhook, checks that the caller may apply this patch, and returns what it changes. Call it in a transaction. */
@@ -91,8 +111,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
+      const headers = yield* patchedHeaders(known, patch, href)
       if (enabling) yield* requireRoom(sql, known.entityIds, { active: true, added: false })
-      return { known, href, status, enabling, resuming, disabling, moving }
+      return { known, href, headers, status, enabling, resuming, disabling, moving }
     })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; the webhook's drain does the rest. */
@@ -115,14 +136,16 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
-        const { entityIds, href } = yield* requireCreatable(principal, body)
+        const { entityIds, headers, href } = yield* requireCreatable(principal, body)
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
         yield* sql`
-          INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email)
+          INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email,
+            header_names, gateway_credentials)
           VALUES (${id}, ${principal.organizationId}, ${href}, ${body.description}, ${body.status}, ${disabled ? "MANUAL" : null},
-            CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail})`
+            CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail},
+            ${headers.map(([name]) => name)}::text[], ${gateway.seal(master, id, { headers })})`
         yield* sql`
           INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
           SELECT w.id, a.id, w.organization_id, w.created_at, w.status
@@ -136,7 +159,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
-        const { disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
+        const { disabling, enabling, headers, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
         if (Object.keys(patch).length === 0) return known
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
@@ -157,6 +180,11 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
+            ${
+              headers === undefined
+                ? sql.literal("")
+                : sql`header_names = ${headers.map(([name]) => name)}::text[], gateway_credentials = ${gateway.seal(master, webhookId, { headers })},`
+            }
             updated_at = now()
           WHERE id = ${webhookId}`
         if (hiding) {
@@ -166,7 +194,14 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         }
         const now = yield* read(webhookId)
         const path = href === known.url ? {} : { url: { old: originOf(known.url), new: originOf(href) } }
-        yield* audit(principal, "webhook.updated", webhookId, { ...changed(auditedFields, audited(known), audited(now)), ...path })
+        const values = patch.headers?.some(({ value }) => value !== null)
+          ? { headers: { old: namesOf(known.headers), new: namesOf(now.headers) } }
+          : {}
+        yield* audit(principal, "webhook.updated", webhookId, {
+          ...changed(auditedFields, audited(known), audited(now)),
+          ...path,
+          ...values
+        })
         return now
       }, afterwards),
 
@@ -182,8 +217,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* endRecoveries(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
-            disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
-        // A deleted webhook never signs again.
+            disabled_at = coalesce(disabled_at, now()), header_names = '{}', gateway_credentials = NULL, updated_at = now() WHERE id = ${webhookId}`
+        // A deleted webhook never sends again.
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
       }, afterwards),
 

@@ -14,6 +14,8 @@ import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
 export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
   ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds",
   w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
+  (SELECT coalesce(json_agg(json_build_object('name', h.name, 'value', NULL) ORDER BY h.place), '[]')
+    FROM unnest(w.header_names) WITH ORDINALITY AS h (name, place)) AS headers,
   (SELECT max(s.expires_at) FROM webhook_secrets s WHERE s.webhook_id = w.id AND s.expires_at > clock_timestamp()) AS "previousSecretExpiresAt",
   w.created_at AS "createdAt", w.updated_at AS "updatedAt"`
 

@@ -14,6 +14,7 @@ export type Purpose = (typeof purposes)[number]
 const purposes = [
   "cursor",
   "webhook-secret",
+  "gateway-credentials",
   "idempotent-answer",
   "portal-cookie",
   "portal-second-factor",

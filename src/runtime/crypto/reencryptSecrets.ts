@@ -9,7 +9,7 @@ import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import type { Purpose, Sealing } from "./MasterKey.ts"
 
-/** A column of encrypted values: their purpose, and how each value is identified and bound. */
+/** A column of encrypted values, which may be null: their purpose, and how each value is identified and bound. */
 export interface SealedColumn {
   readonly purpose: Purpose
   readonly table: string
@@ -53,10 +53,10 @@ export const reencrypt = (
   const read = (after: ReadonlyArray<string> | undefined) =>
     decode(sql`
       SELECT ARRAY[${sql.literal(of.key.map(([name]) => `${name}::text`).join(", "))}] AS key, ${sql.literal(of.context)} AS context, ${column} AS sealed
-      FROM ${table} ${
+      FROM ${table} WHERE ${column} IS NOT NULL ${
         after === undefined
           ? sql.literal("")
-          : sql`WHERE (${sql.literal(names)}) > (${sql.csv(of.key.map(([, type], index) => sql`${after[index] ?? ""}::${sql.literal(type)}`))})`
+          : sql`AND (${sql.literal(names)}) > (${sql.csv(of.key.map(([, type], index) => sql`${after[index] ?? ""}::${sql.literal(type)}`))})`
       } ORDER BY ${sql.literal(names)} LIMIT ${BATCH}`)
 
   const write = (rows: ReadonlyArray<typeof Row.Type & { readonly resealed: Buffer }>) => {

@@ -61,10 +61,12 @@ describe("export of an organization", () => {
       SELECT encode(ciphertext, 'hex') AS secret FROM webhook_secrets UNION ALL SELECT encode(secret_hash, 'hex') FROM api_keys
       UNION ALL SELECT encode(token_hash, 'hex') FROM portal_invitations UNION ALL SELECT token FROM portal_sessions
       UNION ALL SELECT password FROM portal_accounts UNION ALL SELECT encode(secret, 'hex') FROM portal_second_factors
-      UNION ALL SELECT encode(answer, 'hex') FROM idempotency_keys`)
+      UNION ALL SELECT encode(answer, 'hex') FROM idempotency_keys
+      UNION ALL SELECT encode(gateway_credentials, 'hex') FROM webhooks WHERE gateway_credentials IS NOT NULL`)
     expect(secrets.length).toBeGreaterThan(8)
     for (const { secret } of secrets) expect(text.includes(String(secret))).toBe(false)
     expect(text.includes(gone.key)).toBe(false)
+    expect([text.includes("X-Api-Key"), text.includes("key-gone")]).toEqual([true, false])
   })
 
   test("an unknown organization or folder fails with 1 and leaves no file behind", async () => {

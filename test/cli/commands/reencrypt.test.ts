@@ -80,7 +80,11 @@ test("every sealed value is re-encrypted while the service runs, even after a ki
   const first = await createOnce()
   expect(first.status).toBe(201)
   const { id, secret } = first.json
-  const full = await create(app, keys.owner, { status: "DISABLED" })
+  const full = await create(app, keys.owner, {
+    status: "DISABLED",
+    url: receiver.url("/gateway"),
+    headers: [{ name: "X-Api-Key", value: "k" }]
+  })
   await plant(full.id)
   await app.main?.end()
 
@@ -133,6 +137,8 @@ test("every sealed value is re-encrypted while the service runs, even after a ki
   expect(counts.webhookSecrets.reencrypted).toBeGreaterThanOrEqual(ROWS - done)
   expect(counts.webhookSecrets.reencrypted).toBeLessThanOrEqual(ROWS - done + 2)
   expect(counts.webhookSecrets.checked).toBeGreaterThanOrEqual(ROWS + 2)
+  // One webhook of three has headers.
+  expect(counts.gatewayCredentials).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
   expect(counts.idempotencyAnswers).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
   expect((await planted(full.id)).map(({ current }) => current)).toEqual(Array.from({ length: ROWS }, (_, index) => `secret ${index}`))
 
@@ -148,6 +154,8 @@ test("every sealed value is re-encrypted while the service runs, even after a ki
   expect(await signs(id, secret)).toBe(true)
   expect(await signs(meanwhile.id, rotated.json.secret)).toBe(true)
   expect(await signs(meanwhile.id, meanwhile.secret)).toBe(true)
+  expect(await signs(full.id, full.secret)).toBe(true)
+  expect(receiver.to("/gateway").at(-1)?.headers["x-api-key"]).toBe("k")
   const kept = await createOnce()
   expect([kept.status, kept.text]).toEqual([201, first.text])
 })

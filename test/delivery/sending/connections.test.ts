@@ -46,6 +46,7 @@ const client = (most?: number) => {
         headers: { "content-type": "application/json" },
         body: "{}",
         startedAt: performance.now(),
+        hidden: [],
         wanted: wanted ?? Effect.succeed(true),
         trust
       })

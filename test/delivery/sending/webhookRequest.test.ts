@@ -20,6 +20,7 @@ const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
       headers: { "content-type": "application/json" },
       body: "{}",
       startedAt: performance.now() - 7_000,
+      hidden: [],
       wanted,
       trust: trustIn(fs.readFileSync(receiver.caFile, "utf8"))
     })

@@ -22,6 +22,7 @@ describe("POST /v1/webhooks", () => {
       eventKinds: ["transaction.confirmed"],
       vaultIds: null,
       notificationEmail: "ops@example.com",
+      headers: [],
       previousSecretExpiresAt: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: expect.any(String),

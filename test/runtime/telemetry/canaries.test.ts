@@ -1,5 +1,5 @@
 /**
- * Planted secrets: signing secrets, API keys, the master key, the platform token and the database's password are used in
+ * Planted secrets: signing secrets, values of headers, API keys, the master key, the platform token and the database's password are used in
  * every way that the service offers, and afterwards appear nowhere: not in a dump of the database, not in logs,
  * traces, metrics or responses, not in what endpoints receive, and not in Temporal's histories.
  * Reliability T9, T10, T21, T22. Decisions D-10, D-25.
@@ -117,7 +117,9 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
   const { id, secret: first } = created.json
   const rotated = await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key, headers: { "idempotency-key": randomUUID() } })
   const { secret: second } = rotated.json
-  const refusing = await create(app, key, { url: receiver.url("/refuses") })
+  const [headerValue, laterValue] = [`h-${randomUUID()}`, `h-${randomUUID()}`]
+  const headersOf = (value: string) => [{ name: "Authorization", value: `Bearer ${value}` }]
+  const refusing = await create(app, key, { url: receiver.url("/refuses"), headers: headersOf(headerValue) })
 
   // Delivered, refused and retried, pinged, redelivered, disabled.
   await app.feed([transaction("vault_a", 1), transaction("vault_a", 2)])
@@ -130,7 +132,20 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
   expect((await ask("POST", `/v1/webhooks/${id}/ping`, { key })).json.success).toBe(true)
   expect((await ask("POST", `/v1/webhook-deliveries/${failed.id}/redeliver`, { key })).status).toBe(202)
   await until("the redelivery", async () => (await ended(refusing.id, "FAILED")).length === 3)
-  for (const target of ["/v1/webhooks", `/v1/webhooks/${id}`, "/v1/webhook-events", `/v1/webhook-events/${failed.eventId}`])
+  await ask("PATCH", `/v1/webhooks/${refusing.id}`, { key, body: { headers: headersOf(laterValue) } })
+  for (const target of [headerValue, laterValue]) {
+    await ask("PATCH", `/v1/webhooks/${refusing.id}`, { key, body: { headers: [{ name: target, value: `${target}\n` }] } })
+    await ask("PATCH", `/v1/webhooks/${refusing.id}`, { key, body: { headers: { Authorization: target } } })
+  }
+  expect((await ask("POST", `/v1/webhooks/${refusing.id}/ping`, { key })).json.bodySnippet).toContain("***")
+  for (const target of [
+    "/v1/webhooks",
+    "/v1/audit-log",
+    `/v1/webhooks/${refusing.id}`,
+    `/v1/webhooks/${id}`,
+    "/v1/webhook-events",
+    `/v1/webhook-events/${failed.eventId}`
+  ])
     await ask("GET", target, { key })
 
   // Secrets in places where they do not belong.
@@ -168,6 +183,8 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
     "signing secret, its bytes in hex": bytes(first).toString("hex"),
     "rotated secret": second.slice(6, 46),
     "another webhook's secret": refusing.secret.slice(6, 46),
+    "value of a header": headerValue,
+    "value of a header, after an update": laterValue,
     "API key": key.slice(4, 40),
     "master key": master.slice(0, 40),
     "master key, its bytes": bytes(master).toString("latin1"),
@@ -183,9 +200,14 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
     deliveries: sent.join("\n"),
     temporal: temporal.text
   }
+  // The endpoint gets the headers.
+  expect([headerValue, laterValue].map((value) => places.deliveries.includes(value))).toEqual([true, true])
   for (const [name, canary] of canaries) {
     expect(canary.length).toBeGreaterThan(16)
-    for (const [place, text] of Object.entries(places)) expect([name, place, text.includes(canary)]).toEqual([name, place, false])
+    for (const [place, text] of Object.entries(places)) {
+      if (place === "deliveries" && name.startsWith("value of a header")) continue
+      expect([name, place, text.includes(canary)]).toEqual([name, place, false])
+    }
   }
   // Decision D-35: a history contains ids, numbers, results and the host. Everything else is in the database.
   for (const known of [receiver.url("/hook"), receiver.url("/refuses"), "https://", hash(1), hash(2), ALICE, BOB, "ops@example.com"])

@@ -171,6 +171,8 @@ def encode(value: object) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, Model):
+        return {key: encode(getattr(value, name)) for name, key, _ in _fields_of(cast(Any, type(value)))}
     if isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes)):
         return [encode(one) for one in value]
     return value

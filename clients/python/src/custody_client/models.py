@@ -363,6 +363,14 @@ EventKind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShownWebhookHeader(Model):
+    name: str
+    """Name; upper and lower case are the same"""
+    value: str | None
+    """Always None: values are not returned"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Webhook(Model):
     id: str
     """Opaque, prefixed whs_"""
@@ -386,6 +394,8 @@ class Webhook(Model):
     """Vaults whose events it receives; None for all vaults of its entities. Events without a vault pass every filter."""
     notification_email: str
     """Where operational notices go"""
+    headers: list[ShownWebhookHeader]
+    """Headers that every request carries, without their values"""
     previous_secret_expires_at: dt.datetime | None
     """When the previous secret expires; None if only one secret is active"""
     created_at: dt.datetime
@@ -398,6 +408,14 @@ class WebhookWithSecret(Webhook):
 
     secret: str = field(repr=False)
     """Signing secret; returned only once"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookHeader(Model):
+    name: str
+    """Name; upper and lower case are the same"""
+    value: str
+    """Value; it is never returned"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -465,6 +483,14 @@ class WebhookHealth(Model):
 @dataclass(frozen=True, kw_only=True)
 class WebhookWithHealth(Webhook):
     health: WebhookHealth
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedWebhookHeader(Model):
+    name: str
+    """Name; upper and lower case are the same"""
+    value: str | None
+    """Value; None keeps the stored one"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from .models import (
     ExportAmounts,
     ExportFormat,
     Network,
+    PatchedWebhookHeader,
     PingResult,
     PortfolioBalance,
     Recovery,
@@ -45,6 +46,7 @@ from .models import (
     Webhook,
     WebhookEvent,
     WebhookEventDetail,
+    WebhookHeader,
     WebhookPreview,
     WebhookStatus,
     WebhookWithHealth,
@@ -716,6 +718,7 @@ class Operations(Caller):
         entity_ids: Sequence[str] | None = None,
         vault_ids: Sequence[str] | None | Unset = UNSET,
         description: str | None = None,
+        headers: Sequence[WebhookHeader] | None = None,
         status: WebhookStatus | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
@@ -734,6 +737,7 @@ class Operations(Caller):
             vault_ids: Vaults whose events it receives; None for all vaults of its entities, including those created later.
                 Requires the Developer role on each vault that it covers now
             description: Free text for people
+            headers: Headers that every request carries, for a gateway in front of the endpoint; 4096 characters in all
             status: ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED:
                 no deliveries are created
 
@@ -752,6 +756,7 @@ class Operations(Caller):
                 "notificationEmail": notification_email,
                 "vaultIds": vault_ids,
                 "description": given(description),
+                "headers": given(headers),
                 "status": given(status),
             },
             idempotency_key=once(idempotency_key),
@@ -855,6 +860,7 @@ class Operations(Caller):
         vault_ids: Sequence[str] | None | Unset = UNSET,
         status: WebhookStatus | None = None,
         description: str | None | Unset = UNSET,
+        headers: Sequence[PatchedWebhookHeader] | None | Unset = UNSET,
         request_id: str | None = None,
     ) -> Webhook:
         """Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields
@@ -872,6 +878,7 @@ class Operations(Caller):
             status: ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED:
                 no deliveries are created
             description: Free text for people
+            headers: All headers from now on. A value of None keeps the stored one, but not if the origin of ``url`` changes
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
         ``owner_required``, ``not_found``, ``webhook_limit_reached``, ``payload_too_large``, ``unsupported_media_type``,
@@ -888,6 +895,7 @@ class Operations(Caller):
                 "vaultIds": vault_ids,
                 "status": given(status),
                 "description": description,
+                "headers": headers,
             },
             request_id=request_id,
         )

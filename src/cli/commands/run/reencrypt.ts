@@ -7,6 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Console, Effect, Layer, Schema } from "effect"
 import { OPERATOR, record } from "../../../access/audit/AuditTrail.ts"
 import { commandDatabase } from "../../../app/Base.ts"
+import { sealedGatewayCredentials } from "../../../delivery/webhooks/gatewayCredentials.ts"
 import { sealedSecrets } from "../../../delivery/webhooks/signingSecret.ts"
 import { sealedAnswers } from "../../../http/Idempotency.ts"
 import { sealedSecondFactors } from "../../../portal/signIn/SecondFactor.ts"
@@ -19,6 +20,7 @@ import { NotReencrypted } from "../exit.ts"
 /** Every encrypted column, by the name that the command prints. */
 export const sealedColumns = {
   webhookSecrets: sealedSecrets,
+  gatewayCredentials: sealedGatewayCredentials,
   idempotencyAnswers: sealedAnswers,
   portalSecondFactors: sealedSecondFactors
 } as const
@@ -57,6 +59,7 @@ const reencryptAll = Effect.gen(function* () {
   const pass = Effect.all(
     {
       webhookSecrets: reencryptColumn(sql, master, sealedColumns.webhookSecrets, progress("webhook secrets")),
+      gatewayCredentials: reencryptColumn(sql, master, sealedColumns.gatewayCredentials, progress("gateway credentials")),
       idempotencyAnswers: reencryptColumn(sql, master, sealedColumns.idempotencyAnswers, progress("stored responses")),
       portalSecondFactors: reencryptColumn(sql, master, sealedColumns.portalSecondFactors, progress("second factors"))
     },

@@ -11,6 +11,7 @@ import { logEgressProxy } from "../../../runtime/processes/egressProxy.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import { type InvalidSettings, Settings } from "../../../runtime/settings/Settings.ts"
 import * as sign from "../../deliveries/signatureHeaders.ts"
+import type { GatewayCredentials } from "../../webhooks/gatewayCredentials.ts"
 import * as webhookUrl from "../../webhooks/url.ts"
 import type { Answer } from "./Answer.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
@@ -33,6 +34,8 @@ export interface Sending {
   readonly body: string
   /** Valid secrets, newest first; at least one. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
+  /** What a gateway requires; its values are removed from the answer. */
+  readonly credentials: GatewayCredentials
   /** Called when the connection is open and before anything is sent: whether to continue. */
   readonly wanted: Effect.Effect<boolean>
   /** Whether to open a new connection although one may be kept; default false. */
@@ -100,6 +103,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
             const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
             const signed = { id: sending.eventId, timestamp, body: sending.body, secrets: sending.secrets }
             const ed25519 = yield* signingKeys.signBytes(Buffer.from(sign.signedText(signed)))
+            const gateway = sending.credentials.headers.map(([name, value]) => [name, Redacted.value(value)] as const)
             return yield* post({
               url,
               route,
@@ -109,7 +113,8 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
               trust: context,
               startedAt,
               wanted: sending.wanted,
-              headers: { ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) }
+              headers: { ...Object.fromEntries(gateway), ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) },
+              hidden: gateway.map(([, value]) => value)
             })
           }).pipe(
             Effect.tap(({ result }) => (result === "proxy_error" ? logEgressProxy : Effect.void)),

@@ -23,6 +23,7 @@ import * as Format from "../../../runtime/settings/Format.ts"
 import type { Result } from "../../deliveries/Delivery.ts"
 import { type Answer, detailOfError, mergeLengths, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
 import type { ConnectionPool, PooledOptions, Route } from "./ConnectionPool.ts"
+import { hide } from "./hide.ts"
 
 /** The request was withdrawn when the connection was open; nothing was sent. */
 export class Withdrawn extends Data.TaggedError("Withdrawn") {}
@@ -37,6 +38,8 @@ export interface Post {
   readonly fresh: boolean
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Secret values of headers, which the answer must not show. */
+  readonly hidden: ReadonlyArray<string>
   /** When the attempt began, on the clock of `performance.now`: DNS time is included. */
   readonly startedAt: number
   /** Called when the connection is open and before anything is written: whether to continue. A failure counts as no. */
@@ -87,7 +90,7 @@ const optionsOf = ({ body, headers, pool, route, trust, url }: Post, dialing: Ab
 export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) =>
     Effect.async((resume) => {
-      const { body, fresh, pool, route, startedAt, wanted } = asked
+      const { body, fresh, hidden, pool, route, startedAt, wanted } = asked
       const dialing = new AbortController()
       const options = optionsOf(asked, dialing.signal)
       const latency = () => Math.max(0, Math.round(performance.now() - startedAt))
@@ -137,7 +140,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
             result: resultOfStatus(httpStatus),
             httpStatus,
             latencyMs,
-            bodySnippet: snippet(Buffer.concat(chunks)),
+            bodySnippet: snippet(hide(Buffer.concat(chunks), hidden)),
             detail: null,
             retryAfterSeconds: retryAfter(response.headers["retry-after"], Date.now()),
             stale: kept && httpStatus === REQUEST_TIMEOUT

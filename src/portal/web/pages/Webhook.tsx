@@ -207,6 +207,7 @@ const SettingsTab = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
         ["Event kinds", <KindList key="kinds" kinds={webhook.eventKinds} />],
         ["Vault filter", webhook.vaultIds === null ? "None: events of every vault" : webhook.vaultIds.map(nameOf).join(", ")],
         ["Notification e-mail", webhook.notificationEmail],
+        ["Headers", webhook.headers.length === 0 ? "None" : webhook.headers.map(({ name }) => name).join(", ")],
         ["Created", <Time key="created" at={webhook.createdAt} />],
         ["Updated", <Time key="updated" at={webhook.updatedAt} />]
       ]}

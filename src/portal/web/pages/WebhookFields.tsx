@@ -6,6 +6,7 @@ import type { PortalContext } from "../../server/PortalApi.ts"
 import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
+import { type DraftHeader, HeaderFields } from "./HeaderFields.tsx"
 
 /** A webhook in the form. */
 export interface Draft {
@@ -15,6 +16,7 @@ export interface Draft {
   readonly eventKinds: ReadonlyArray<EventKind>
   readonly vaultIds: ReadonlyArray<string> | null
   readonly notificationEmail: string
+  readonly headers: ReadonlyArray<DraftHeader>
 }
 
 export interface WebhookFieldsProps {
@@ -24,13 +26,15 @@ export interface WebhookFieldsProps {
   readonly wrong: Readonly<Record<string, string>>
   /** Whether it is new: only then can entities and the notification address be chosen. */
   readonly fresh: boolean
+  /** The headers whose values are stored. */
+  readonly stored: ReadonlyArray<DraftHeader>
 }
 
 /** “443 or 8443” */
 const listed = (ports: ReadonlyArray<number>): string =>
   ports.length < 2 ? ports.join("") : `${ports.slice(0, -1).join(", ")} or ${ports.at(-1)}`
 
-export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookFieldsProps) => {
+export const WebhookFields = ({ around, draft, fresh, onDraft, stored, wrong }: WebhookFieldsProps) => {
   const set = (change: Partial<Draft>) => onDraft({ ...draft, ...change })
   // The message for a list, or for one of its items, is shown at its field.
   const of = (field: string) => Object.entries(wrong).find(([name]) => name === field || name.startsWith(`${field}.`))?.[1]
@@ -85,6 +89,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookF
           error={of("notificationEmail")}
         />
       ) : null}
+      <HeaderFields headers={draft.headers} stored={stored} onHeaders={(headers) => set({ headers })} error={of("headers")} />
     </>
   )
 }

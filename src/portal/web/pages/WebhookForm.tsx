@@ -74,14 +74,16 @@ const Create = ({
     entityIds: around.entities.length === 1 ? around.entities.map(({ id }) => id) : [],
     eventKinds: ["transaction.confirmed"],
     vaultIds: null,
-    notificationEmail: email
+    notificationEmail: email,
+    headers: []
   })
   // A request whose response was lost is repeated with the same key: there is one webhook, and its secret is shown.
   const once = useRef({ body: "", key: "" })
   const create = async (confirmation?: Confirmation) => {
     const body = JSON.stringify(draft)
     if (once.current.body !== body) once.current = { body, key: crypto.randomUUID() }
-    const made = await postOnce("/v1/webhooks", once.current.key, draft, confirmation)
+    const headers = draft.headers.map(({ name, value }) => ({ name, value: value ?? "" }))
+    const made = await postOnce("/v1/webhooks", once.current.key, { ...draft, headers }, confirmation)
     await client.invalidateQueries({ queryKey: ["/v1/webhooks"] })
     onCreated(made)
   }
@@ -89,7 +91,7 @@ const Create = ({
   return (
     <>
       <form className="form wide" onSubmit={form.submit}>
-        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={[]} fresh />
         <Preview draft={draft} />
         <Trouble error={form.error} />
         <div className="actions">
@@ -131,8 +133,8 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(webhook)
   const save = async (confirmation?: Confirmation) => {
-    const { description, eventKinds, url, vaultIds } = draft
-    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, url, vaultIds }, confirmation)
+    const { description, eventKinds, headers, url, vaultIds } = draft
+    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, headers, url, vaultIds }, confirmation)
     await client.invalidateQueries({ queryKey: [`/v1/webhooks/${webhook.id}`] })
     notify("Changes saved")
     await navigate(`/webhooks/${webhook.id}`)
@@ -141,7 +143,7 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   return (
     <Page title="Edit webhook" back={[`/webhooks/${webhook.id}`, webhook.description === "" ? "Webhook" : webhook.description]}>
       <form className="form wide" onSubmit={form.submit}>
-        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh={false} />
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={webhook.headers} fresh={false} />
         <Trouble error={form.error} />
         <div className="actions">
           <Button kind="main" type="submit" busy={form.busy}>

@@ -1,0 +1,42 @@
+/** What a response shows of secret values. C-12. */
+import { describe, expect, test } from "bun:test"
+import fc from "fast-check"
+import { hide } from "../../../src/delivery/sending/request/hide.ts"
+
+const hidden = (text: string, ...values: ReadonlyArray<string>) => hide(Buffer.from(text), values).toString()
+const value = fc.string({
+  unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+  minLength: 9,
+  maxLength: 60
+})
+const html = (text: string) =>
+  text.replace(/[&<>"']/g, (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[char] ?? char)
+
+describe("secret values in a response", () => {
+  test("are replaced as they are, and as JSON, a URL or HTML writes them", () => {
+    const forms = [(text: string) => text, (text: string) => JSON.stringify(text).slice(1, -1), encodeURIComponent, html]
+    fc.assert(
+      fc.property(value, fc.constantFrom(...forms), (secret, form) => {
+        expect(hidden(`got <${form(secret)}> and <${form(secret)}>.`, secret)).toBe("got <***> and <***>.")
+      })
+    )
+    expect(hidden('{"a":"x\\u003cy\\/z"}', "x<y/z")).toBe('{"a":"***"}')
+  })
+
+  test("are replaced without their scheme, and if the end cuts them off", () => {
+    expect(hidden("invalid token abcdefghij", "Bearer abcdefghij")).toBe("invalid token ***")
+    expect(hidden("authorization=Bearer%20abcdefghij", "Bearer abcdefghij")).toBe("authorization=***")
+    expect(hidden("token abcdefgh", "Bearer abcdefghij")).toBe("token ***")
+    expect(hidden("abcdefg", "abcdefghij")).toBe("abcdefg")
+    expect(hidden("abcd-long and abcd", "abcd", "abcd-long")).toBe("*** and ***")
+  })
+
+  test("leave other bytes as they are", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(hide(Buffer.from(bytes), [])).toEqual(Buffer.from(bytes))
+        expect(hide(Buffer.from(bytes), ["a value that no such response has"])).toEqual(Buffer.from(bytes))
+      })
+    )
+  })
+})
