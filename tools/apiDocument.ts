@@ -79,7 +79,9 @@ export const apiDocument = (document: unknown): string => {
       // The codes, which follow the first paragraph, are in the table of responses.
       `### ${title}\n\n${text(value.summary)}. ${text(value.description).split("\n\n", 1)[0]}`.trim(),
       parameters.length === 0 ? "" : markdownTable(["parameter", "in", "type", ""], parameters),
-      body.schema === undefined ? "" : `Body:\n\n${fieldsOf(resolve(node(body.schema)))}`,
+      body.schema === undefined
+        ? ""
+        : `Body${node(value.requestBody).required === true ? "" : " (optional)"}:\n\n${fieldsOf(resolve(node(body.schema)))}`,
       example(body.example).trim(),
       markdownTable(["status", "response"], answers),
       sent === undefined ? "" : `Example response:\n\n${example(sent)}`

@@ -164,7 +164,7 @@ export const apiRoutesFile = (): string => {
   const rows = all.map((one) => {
     const { item, type } = answerOf(one)
     const body = bodyTypeOf(one)
-    return `  "${one.method} ${one.path}": { ${body === undefined ? "" : `body: ${body}; `}answer: ${item !== undefined ? `Page<${item}>` : type === "void" ? "undefined" : type} }`
+    return `  "${one.method} ${one.path}": { ${body === undefined ? "" : `body: ${body}${mayOmitBody(one) ? " | undefined" : ""}; `}answer: ${item !== undefined ? `Page<${item}>` : type === "void" ? "undefined" : type} }`
   })
   const text = rows.join("\n")
   const names = namesIn(text, [...custodyNames, ...webhookNames, "Page"]).sort()
@@ -237,6 +237,9 @@ const answerOf = (operation: Operation): { readonly type: string; readonly item?
   return { type: typeOf(schema) }
 }
 
+/** Whether an operation's body may be left out. */
+const mayOmitBody = ({ value }: Operation): boolean => node(value["requestBody"])["required"] !== true
+
 /** The type of an operation's body; undefined if it takes none. */
 const bodyTypeOf = ({ value }: Operation): string | undefined =>
   value["requestBody"] === undefined
@@ -281,7 +284,7 @@ export const operationsFile = (): string => {
         ...(takesQuery(one)
           ? [`query${query(one).some((parameter) => parameter["required"] === true) ? "" : "?"}: ${upper(one.name)}Query`]
           : []),
-        ...(bodyTypeOf(one) === undefined ? [] : [`body: ${bodyTypeOf(one)}`]),
+        ...(bodyTypeOf(one) === undefined ? [] : [`body${mayOmitBody(one) ? "?" : ""}: ${bodyTypeOf(one)}`]),
         `options?: ${once(one) ? "OnceOptions" : "RequestOptions"}`
       ].join(", ")
       const { description, summary } = one.value

@@ -4,7 +4,7 @@
  * one is never ignored silently, even if the operation takes no body. Decisions D-4, D-70.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect, JSONSchema, ParseResult, Schema } from "effect"
+import { Effect, JSONSchema, ParseResult, Predicate, Schema } from "effect"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
 import { currentRequest } from "./RequestContext.ts"
 
@@ -123,6 +123,18 @@ export const none: Effect.Effect<void, BodyProblem, HttpServerRequest.HttpServer
     return yield* invalidFields([fieldIssue("", "must be an object")])
   const names = Object.keys(value).slice(0, REPORTED)
   if (names.length > 0) return yield* invalidFields(names.map((name) => fieldIssue(name, UNKNOWN, "unknown_field")))
+})
+
+/** Reads a JSON body that may be left out, which is the same as an empty object, and decodes it. */
+export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
+  Effect.flatMap(source, (json) =>
+    json === "" ? decode(schema)("{}") : Effect.zipRight(mediaType(["application/json"]), decode(schema)(json))
+  )
+
+/** `OpenApi.Transform` of an operation whose body may be left out. */
+export const optionalInDocument = ({ requestBody, ...operation }: Record<string, unknown>) => ({
+  ...operation,
+  requestBody: { ...(Predicate.isRecord(requestBody) ? requestBody : {}), required: false }
 })
 
 /** Any array, whose items are not decoded. */

@@ -108,6 +108,7 @@ describe("every operation", () => {
     expect((await custody.updateWebhook(created.id, { description: "Ledger", vaultIds: ["vault_a"] })).vaultIds).toEqual(["vault_a"])
     expect((await custody.listWebhooks({ status: "ACTIVE" })).data.length).toBe(1)
     expect((await custody.rotateSecret(created.id)).secret).not.toBe(created.secret)
+    expect((await custody.rotateSecret(created.id, { expirePrevious: "now" })).previousSecretExpiresAt).toBeNull()
     const [event] = (await custody.listEvents({ kind: "transaction.confirmed", limit: 1 })).data
     expect(await custody.getEvent(event?.id ?? "")).toMatchObject({ matchedCount: 0 })
     expect(await custody.listEventDeliveries(event?.id ?? "")).toEqual({ data: [] })

@@ -183,6 +183,7 @@ describe("the OpenAPI document", () => {
         "ExportFormat",
         "FeedStart",
         "RecoveryInclusion",
+        "SecretExpiry",
         "TransactionStatus",
         "WebhookStatus"
       ].map((name) => `#/components/schemas/${name}`)

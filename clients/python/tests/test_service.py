@@ -164,7 +164,10 @@ class Service(unittest.TestCase):
             self.assertTrue(custody.ping_webhook(created.id).success)
             rotated = custody.rotate_secret(created.id)
             self.assertNotEqual(rotated.secret, created.secret)
+            assert rotated.previous_secret_expires_at is not None
             self.assertGreater(rotated.previous_secret_expires_at, now)
+            retired = custody.rotate_secret(created.id, expire_previous="now")
+            self.assertIsNone(retired.previous_secret_expires_at)
             preview = custody.preview_webhook(entity_ids=[ENTITY], event_kinds=["transaction.confirmed"])
             self.assertEqual((preview.count, preview.by_kind, len(preview.newest)), (250, {"transaction.confirmed": 250}, 5))
 

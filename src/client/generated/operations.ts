@@ -39,6 +39,7 @@ import type {
   PreviewWebhook,
   Recovery,
   RotatedSecret,
+  RotateSecret,
   SigningKeySet,
   UpdateWebhook,
   Webhook,
@@ -444,8 +445,8 @@ export interface Operations {
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
   /** Delete a webhook. Its deliveries stay readable through their events; waiting deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
-  /** Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
-  rotateSecret(webhookId: string, options?: OnceOptions): Promise<RotatedSecret>
+  /** Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. With `"expirePrevious": "now"`, all earlier secrets expire at once, for example after a leak: the next attempt is signed with the new secret only. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
+  rotateSecret(webhookId: string, body?: RotateSecret, options?: OnceOptions): Promise<RotatedSecret>
   /** List webhook events. The event log of the last 31 days, most recent first, whether or not a webhook matched. `GET /v1/webhook-events` */
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
@@ -748,7 +749,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    body: false,
+    body: true,
     once: true
   },
   listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, body: false, once: false },

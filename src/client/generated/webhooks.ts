@@ -236,13 +236,21 @@ export interface PatchedWebhookHeader {
   readonly value: string | null
 }
 
+export interface RotateSecret {
+  /** now: all earlier secrets expire at once; without it, the previous one stays valid for 24 hours */
+  readonly expirePrevious?: SecretExpiry | undefined
+}
+
+/** now: all earlier secrets expire at once; without it, the previous one stays valid for 24 hours */
+export type SecretExpiry = "now"
+
 export interface RotatedSecret {
   /** Opaque, prefixed whs_ */
   readonly id: string
   /** Signing secret; returned only once */
   readonly secret: string
-  /** When the previous secret expires; until then requests are signed with both */
-  readonly previousSecretExpiresAt: string
+  /** When the previous secret expires; until then requests are signed with both. Null if all earlier secrets have expired */
+  readonly previousSecretExpiresAt: string | null
 }
 
 export interface WebhookEventDetail {

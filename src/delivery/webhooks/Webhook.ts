@@ -5,7 +5,7 @@ import { Event } from "../../events/log/Event.ts"
 import { KindName, StoredKind } from "../../events/log/Kind.ts"
 import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
-import { Timestamp, timestamp } from "../../values/Timestamp.ts"
+import { Timestamp } from "../../values/Timestamp.ts"
 import { NewHeaders, PatchedHeaders, ShownHeaders } from "./headers.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
@@ -87,11 +87,27 @@ export type Health = typeof Health.Type
 /** One webhook, with its health counters. */
 export const WebhookWithHealth = Schema.Struct({ ...fields, health: Health }).annotations({ identifier: "WebhookWithHealth" })
 
+/** Body of a rotation, which may be left out. C-12. */
+export const RotateSecret = Schema.Struct({
+  expirePrevious: Schema.optional(
+    Schema.Literal("now").annotations({
+      identifier: "SecretExpiry",
+      title: "SecretExpiry",
+      message: () => "must be now",
+      description: "now: all earlier secrets expire at once; without it, the previous one stays valid for 24 hours"
+    })
+  )
+}).annotations({ identifier: "RotateSecret" })
+export type RotateSecret = typeof RotateSecret.Type
+
 /** Response to a rotation. Decision D-25. */
 export const RotatedSecret = Schema.Struct({
   id: fields.id,
   secret,
-  previousSecretExpiresAt: timestamp("When the previous secret expires; until then requests are signed with both")
+  previousSecretExpiresAt: nullable(
+    Timestamp,
+    "When the previous secret expires; until then requests are signed with both. Null if all earlier secrets have expired"
+  )
 }).annotations({ identifier: "RotatedSecret" })
 
 /** Result of a ping. Decision D-26. */

@@ -30,7 +30,7 @@ import { lockWebhook } from "./lockWebhook.ts"
 import * as queue from "./queue.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
-import { type CreateWebhook, type UpdateWebhook, Webhook } from "./Webhook.ts"
+import { type CreateWebhook, type RotateSecret, type UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
 import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
 
@@ -114,6 +114,27 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const headers = yield* patchedHeaders(known, patch, href)
       if (enabling) yield* requireRoom(sql, known.entityIds, { active: true, added: false })
       return { known, href, headers, status, enabling, resuming, disabling, moving }
+    })
+
+    const removeSecrets = (webhookId: string) => sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+
+    /** Begins the grace period of the current secret, and returns its end. Fails if three secrets are valid. */
+    const limitPrevious = Effect.fnUntraced(function* (webhookId: string) {
+      yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
+      const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+      if (live.length >= Secret.LIVE_SECRETS) {
+        return yield* problem(
+          "rotation_limit_reached",
+          `At most ${Secret.LIVE_SECRETS} secrets can be active. Wait until an older one expires, or expire them now.`
+        )
+      }
+      // By the clock that the grace period uses.
+      const [previous] = yield* decodeExpiries(sql`
+        UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
+        WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`)
+      return previous === undefined
+        ? yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
+        : previous.expires
     })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; the webhook's drain does the rest. */
@@ -219,30 +240,22 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
             disabled_at = coalesce(disabled_at, now()), header_names = '{}', gateway_credentials = NULL, updated_at = now() WHERE id = ${webhookId}`
         // A deleted webhook never sends again.
-        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+        yield* removeSecrets(webhookId)
       }, afterwards),
 
       /**
        * Creates a new secret and returns it, only this once; requests are signed with the previous one as well during the
-       * grace period. At most three are valid. Call it in a transaction. Spec: rotate-secret; Limits.
+       * grace period, or, with `expirePrevious`, with none of the earlier ones. At most three are valid. Call it in a
+       * transaction. Spec: rotate-secret; Limits. C-12.
        */
-      rotateSecret: Effect.fn("Webhooks.rotateSecret")(function* (principal: PrincipalState, webhookId: string) {
+      rotateSecret: Effect.fn("Webhooks.rotateSecret")(function* (
+        principal: PrincipalState,
+        webhookId: string,
+        { expirePrevious }: RotateSecret
+      ) {
         const known = yield* lock(principal, webhookId)
-        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
-        const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-        if (live.length >= Secret.LIVE_SECRETS) {
-          return yield* problem(
-            "rotation_limit_reached",
-            `At most ${Secret.LIVE_SECRETS} secrets can be active. Wait until an older one expires.`
-          )
-        }
+        const expires = expirePrevious === "now" ? yield* Effect.as(removeSecrets(webhookId), null) : yield* limitPrevious(webhookId)
         const secret = Secret.make()
-        // By the clock that the grace period uses.
-        const [previous] = yield* decodeExpiries(sql`
-          UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
-          WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`)
-        if (previous === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
-        const { expires } = previous
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
         const [updated] = yield* decodeTimes(sql`
           UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`)
@@ -256,10 +269,10 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             entityId,
             vaultId: null,
             audience: known.entityIds,
-            data: { webhookId, webhook: { id: webhookId, previousSecretExpiresAt: expires } }
+            data: { webhookId, webhook: { id: webhookId, previousSecretExpiresAt: expires ?? updated.at } }
           }))
         )
-        yield* audit(principal, "webhook.secret_rotated", webhookId)
+        yield* audit(principal, "webhook.secret_rotated", webhookId, changed(["expirePrevious"], undefined, { expirePrevious }))
         return { id: webhookId, secret: Redacted.value(secret), previousSecretExpiresAt: expires }
       })
     }

@@ -12,7 +12,7 @@ import {
   WebhooksManageable,
   WebhooksReadable
 } from "../../access/visibility/scopeMiddleware.ts"
-import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../../http/Body.ts"
+import { InvalidBody, optionalInDocument, PayloadTooLarge, UnsupportedMediaType } from "../../http/Body.ts"
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../../http/Idempotency.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
@@ -22,6 +22,7 @@ import {
   CreateWebhook,
   PreviewWebhook,
   RotatedSecret,
+  RotateSecret,
   UpdateWebhook,
   Webhook,
   WebhookPreview,
@@ -137,6 +138,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setUrlParams(noQuery)
       .setHeaders(IdempotencyHeaders)
+      .setPayload(RotateSecret)
       .addSuccess(RotatedSecret)
       .addError(InvalidBody)
       .addError(PayloadTooLarge)
@@ -150,8 +152,9 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Rotate the signing secret")
       .annotate(
         OpenApi.Description,
-        "Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. Accepts `Idempotency-Key`."
+        'Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. With `"expirePrevious": "now"`, all earlier secrets expire at once, for example after a leak: the next attempt is signed with the new secret only. Accepts `Idempotency-Key`.'
       )
+      .annotate(OpenApi.Transform, optionalInDocument)
   )
   .annotate(OpenApi.Title, "Webhooks")
   .annotate(OpenApi.Description, "Reads require the scope `webhook:read`. Mutations require `webhook:manage` and an owner-level key.") {}

@@ -14,7 +14,7 @@ import { answer, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
-import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
+import { CreateWebhook, PreviewWebhook, RotateSecret, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
@@ -144,9 +144,10 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), requireSecondFactor()))
-            const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
-            yield* Body.none
-            return yield* inTurn(Idempotency.once(sql, callerOf(principal), Idempotency.NO_BODY, rotated))
+            const asked = yield* Body.optional(RotateSecret)
+            const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId, asked), (body) => ({ status: 200, body }))
+            const sent = asked.expirePrevious === undefined ? Idempotency.NO_BODY : asked
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation

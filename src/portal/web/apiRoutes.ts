@@ -21,6 +21,7 @@ import type {
   PreviewWebhook,
   Recovery,
   RotatedSecret,
+  RotateSecret,
   SigningKeySet,
   Statement,
   StatementSummary,
@@ -60,7 +61,7 @@ export interface ApiRoutes {
   "GET /v1/webhooks/{webhookId}": { answer: WebhookWithHealth }
   "PATCH /v1/webhooks/{webhookId}": { body: UpdateWebhook; answer: Webhook }
   "DELETE /v1/webhooks/{webhookId}": { answer: undefined }
-  "POST /v1/webhooks/{webhookId}/rotate-secret": { answer: RotatedSecret }
+  "POST /v1/webhooks/{webhookId}/rotate-secret": { body: RotateSecret | undefined; answer: RotatedSecret }
   "GET /v1/webhook-events": { answer: Page<WebhookEvent> }
   "GET /v1/webhook-events/{eventId}": { answer: WebhookEventDetail }
   "GET /v1/event-feed": { answer: EventFeedPage }

@@ -23,7 +23,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
 }))
 let key = ""
 beforeAll(async () => {
-  key = await feedOrganization(app, 6)
+  key = await feedOrganization(app, 7)
 })
 
 const stripe = new Stripe("sk_test_unused")
@@ -128,6 +128,26 @@ describe.concurrent("the grace window of a rotated secret", () => {
     expect(await verified(after, second)).toEqual(all)
     expect((await app.get(`/v1/webhooks/${id}`, key)).json.previousSecretExpiresAt).toBeNull()
     await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")
+  })
+})
+
+describe.concurrent("secrets that are expired at once", () => {
+  test("the next attempt of a waiting delivery is signed with the new secret only", async () => {
+    let second = ""
+    receiver.on("/retired", async (_, count) => {
+      if (count > 1) return new Response("")
+      const { json } = await app.request("POST", `/v1/webhooks/${webhook.id}/rotate-secret`, { key, body: { expirePrevious: "now" } })
+      second = json.secret
+      return new Response("", { status: 500 })
+    })
+    const webhook = await webhookOf(app, key, 6, receiver.url("/retired"))
+    await feedTransactions(app, [6])
+    expect(await verified(await requestTo("/retired"), webhook.secret)).toEqual(all)
+    const next = await requestTo("/retired", 1)
+    expect(next.headers["x-service-attempt"]).toBe("2")
+    expect(next.headers["x-service-signature"]).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/)
+    expect(await verified(next, webhook.secret)).toEqual([])
+    expect(await verified(next, second)).toEqual(all)
   })
 })
 

@@ -57,6 +57,18 @@ describe("repetition with the same idempotency key and body", () => {
     expect((await app.sql("SELECT 1 FROM webhook_secrets WHERE webhook_id = $1", [id])).length).toBe(2)
   })
 
+  test("rotate with expirePrevious: a repeat expires no later secret, and a plain rotation differs", async () => {
+    const { id } = await create(app, keys.owner, { status: "DISABLED" })
+    const key = randomUUID()
+    const path = `/v1/webhooks/${id}/rotate-secret`
+    const body = { expirePrevious: "now" }
+    const first = await post(path, key, { body })
+    expect(short(await post(path, randomUUID()))).toBe("200")
+    expect((await post(path, key, { body })).text).toBe(first.text)
+    expect((await app.sql("SELECT 1 FROM webhook_secrets WHERE webhook_id = $1", [id])).length).toBe(2)
+    expect(short(await post(path, key))).toBe("422 idempotency_key_reused")
+  })
+
   test("redeliver: one delivery", async () => {
     const { id } = await delivered(1)
     const key = randomUUID()

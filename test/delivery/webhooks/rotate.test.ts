@@ -8,6 +8,9 @@ const keys = useKeys(app)
 const HOUR = 3_600_000
 
 const rotate = (id: string, key = keys.owner) => app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key })
+const retire = (id: string, body: unknown = { expirePrevious: "now" }) =>
+  app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key: keys.owner, body })
+const secretsOf = (id: string) => app.sql("SELECT expires_at FROM webhook_secrets WHERE webhook_id = $1", [id])
 /** Makes every secret in its grace window expire now. */
 const expire = (id: string) =>
   app.sql("UPDATE webhook_secrets SET expires_at = now() - interval '1 second' WHERE webhook_id = $1 AND expires_at IS NOT NULL", [id])
@@ -39,6 +42,37 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
       "200",
       "409 rotation_limit_reached"
     ])
+  })
+
+  test("all earlier secrets can be expired at once, however many there are", async () => {
+    const { id } = await create(app, keys.owner)
+    for (const earlier of [0, 1, 2]) {
+      for (let count = 0; count < earlier; count++) await rotate(id)
+      expect((await secretsOf(id)).length).toBe(earlier + 1)
+      const { json, status } = await retire(id)
+      expect([status, json.previousSecretExpiresAt]).toEqual([200, null])
+      expect(await secretsOf(id)).toEqual([{ expires_at: null }])
+      expect((await app.get(`/v1/webhooks/${id}`, keys.owner)).json.previousSecretExpiresAt).toBeNull()
+    }
+    const [entry] = (await app.get("/v1/audit-log?action=webhook.secret_rotated", keys.owner)).json.data
+    expect(entry).toMatchObject({ target: { id }, changes: { expirePrevious: { old: null, new: "now" } } })
+    const [{ payload }] = (await app.get("/v1/webhook-events?kind=webhook.secret_rotated&limit=1", keys.owner)).json.data
+    expect(payload.data.webhook).toEqual({ id, previousSecretExpiresAt: payload.date })
+  })
+
+  test("another value than now, or another field, is rejected and expires nothing", async () => {
+    const { id } = await create(app, keys.owner)
+    for (const [body, issue] of [
+      [{ expirePrevious: "later" }, "expirePrevious must be now."],
+      [{ expirePrevious: null }, "expirePrevious must be now."],
+      [{ expirePrevious: "now", at: 1 }, "at is not a field of this body."],
+      [["now"], "The body must be an object."],
+      [null, "The body must be an object."]
+    ] as const) {
+      const { json, status } = await retire(id, body)
+      expect([status, json.code, json.detail]).toEqual([400, "invalid_body", issue])
+    }
+    expect((await secretsOf(id)).length).toBe(1)
   })
 
   test("concurrent rotations leave at most three, one of them current", async () => {

@@ -499,8 +499,8 @@ class RotatedSecret(Model):
     """Opaque, prefixed whs_"""
     secret: str = field(repr=False)
     """Signing secret; returned only once"""
-    previous_secret_expires_at: dt.datetime
-    """When the previous secret expires; until then requests are signed with both"""
+    previous_secret_expires_at: dt.datetime | None
+    """When the previous secret expires; until then requests are signed with both. Null if all earlier secrets have expired"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -925,13 +925,18 @@ class Operations(Caller):
         self,
         webhook_id: str,
         *,
+        expire_previous: Literal["now"] | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
     ) -> RotatedSecret:
         """Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three
-        secrets are active. Accepts ``Idempotency-Key``.
+        secrets are active. With ``"expirePrevious": "now"``, all earlier secrets expire at once, for example after a leak: the
+        next attempt is signed with the new secret only. Accepts ``Idempotency-Key``.
 
         ``POST /v1/webhooks/{webhookId}/rotate-secret``
+
+        Args:
+            expire_previous: now: all earlier secrets expire at once; without it, the previous one stays valid for 24 hours
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
         ``owner_required``, ``not_found``, ``rotation_limit_reached``, ``idempotency_in_progress``, ``payload_too_large``,
@@ -942,6 +947,9 @@ class Operations(Caller):
             "POST",
             "/v1/webhooks/{}/rotate-secret",
             (webhook_id,),
+            body={
+                "expirePrevious": given(expire_previous),
+            },
             idempotency_key=once(idempotency_key),
             request_id=request_id,
         )

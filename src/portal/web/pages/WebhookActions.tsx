@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate } from "react-router"
-import type { Webhook } from "../../../client/index.ts"
+import type { RotatedSecret, Webhook } from "../../../client/index.ts"
 import { patch, postOnce, remove } from "../api.ts"
 import { usePortalContext } from "../data.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
@@ -15,12 +15,7 @@ import { left, useNow } from "../parts/Time.tsx"
 import { TestEvent } from "./TestEvent.tsx"
 import { StartRecovery } from "./WebhookRecovery.tsx"
 
-interface Rotated {
-  readonly secret: string
-  readonly previousSecretExpiresAt: string
-}
-
-type Act = "rotate" | "disable" | "enable" | "pause" | "resume" | "delete"
+type Act = "rotate" | "retire" | "disable" | "enable" | "pause" | "resume" | "delete"
 
 export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook; readonly refresh: () => Promise<unknown> }) => {
   const client = useQueryClient()
@@ -29,10 +24,25 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const { data: around } = usePortalContext()
   const [asked, setAsked] = useState<Act | null>(null)
   const [recovering, setRecovering] = useState(false)
-  const [rotated, setRotated] = useState<Rotated | null>(null)
+  const [rotated, setRotated] = useState<RotatedSecret | null>(null)
   const path = `/v1/webhooks/${webhook.id}` as const
   const name = webhook.description === "" ? "this webhook" : `“${webhook.description}”`
   const hours = Math.round((around?.rotationGraceSeconds ?? 86_400) / 360) / 10
+  const rotations = {
+    rotate: {
+      title: "Rotate the signing secret?",
+      text: `The new secret is shown once. The previous secret stays valid for ${hours} hours, so that your endpoint can switch without a gap. Confirm your second factor.`,
+      yes: "Rotate secret",
+      body: undefined
+    },
+    retire: {
+      title: "Retire earlier secrets now?",
+      text: "A new secret is shown once, and all earlier ones expire at once. Your endpoint rejects deliveries until it uses the new secret; they are retried. Confirm your second factor.",
+      yes: "Retire earlier secrets",
+      body: { expirePrevious: "now" }
+    }
+  } as const
+  const rotation = asked === "rotate" || asked === "retire" ? asked : null
   const setStatus = async (status: "ACTIVE" | "PAUSED" | "DISABLED") => {
     await patch(path, { status })
     await refresh()
@@ -107,6 +117,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
         label="More actions"
         items={[
           { label: "Rotate secret", act: () => setAsked("rotate") },
+          { label: "Retire earlier secrets now", act: () => setAsked("retire") },
           ...(webhook.status === "ACTIVE" ? [{ label: "Pause", act: () => setAsked("pause") }] : []),
           ...(webhook.status === "DISABLED" ? [] : [{ label: "Recover missed events…", act: () => setRecovering(true) }]),
           ...(webhook.status === "DISABLED" ? [] : [{ label: "Disable", act: () => setAsked("disable") }]),
@@ -115,21 +126,26 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
       />
       <StartRecovery webhookId={webhook.id} open={recovering} onClose={() => setRecovering(false)} />
       <Confirm
-        title="Rotate the signing secret?"
-        text={`The new secret is shown once. The previous secret stays valid for ${hours} hours, so that your endpoint can switch without a gap. Confirm your second factor.`}
-        yes="Rotate secret"
-        open={asked === "rotate"}
+        {...rotations[rotation ?? "rotate"]}
+        open={rotation !== null}
         onClose={() => setAsked(null)}
         act={async (confirmation) => {
-          setRotated(await postOnce(`${path}/rotate-secret`, crypto.randomUUID(), undefined, confirmation))
+          const { body } = rotations[rotation ?? "rotate"]
+          setRotated(await postOnce(`${path}/rotate-secret`, crypto.randomUUID(), body, confirmation))
           await refresh()
         }}
       />
-      {asked === null || asked === "rotate" ? null : <Question {...questions[asked]} open onClose={() => setAsked(null)} />}
+      {asked === null || asked === "rotate" || asked === "retire" ? null : (
+        <Question {...questions[asked]} open onClose={() => setAsked(null)} />
+      )}
       <Dialog title="New signing secret" open={rotated !== null} onClose={() => setRotated(null)} wide>
         {rotated === null ? null : (
           <Secret title="Secret" what="Signing secret" secret={rotated.secret}>
-            <p className="hint">The previous secret stays valid for {left(rotated.previousSecretExpiresAt, now)}.</p>
+            <p className="hint">
+              {rotated.previousSecretExpiresAt === null
+                ? "All earlier secrets have expired."
+                : `The previous secret stays valid for ${left(rotated.previousSecretExpiresAt, now)}.`}
+            </p>
           </Secret>
         )}
         <div className="actions end">
