@@ -30,7 +30,7 @@ import { routes as documentation, isPublic as isDocumentation } from "./document
 const BODY_SECONDS = 10
 
 /** Paths that need no key. */
-const publicPaths = new Set(["/v1/jwks.json"])
+const publicPaths = new Set(["/v1/jwks.json", "/v1/webhook-source-addresses"])
 
 const methodsOf = (() => {
   const gets = [...documentation.map(([path]) => path), ...publicPaths]

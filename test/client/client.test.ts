@@ -115,6 +115,7 @@ describe("every operation", () => {
     expect((await custody.listWebhookDeliveries(created.id)).data).toEqual([])
     expect(isErrorOf(await failure(custody.redeliver("del_absent")), "redeliver")).toBe(true)
     expect(await custody.deleteWebhook(created.id)).toBeUndefined()
+    expect(await custody.getWebhookSourceAddresses()).toEqual({ addresses: [] })
     expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())
   })
 

@@ -217,7 +217,7 @@ describe("methods", () => {
       for (const method of ["TRACE", "PROPFIND", "CONNECT"])
         expect(rawCode(await rawGet(base(), path, { key, method }))).toBe("method_not_allowed")
     }
-    for (const path of ["/v1/docs", "/v1/openapi.json", "/v1/jwks.json"]) {
+    for (const path of ["/v1/docs", "/v1/openapi.json", "/v1/jwks.json", "/v1/webhook-source-addresses"]) {
       const answer = await app.request("DELETE", path)
       expect([path, codeOf(answer), answer.headers.get("allow")]).toEqual([path, "method_not_allowed", "GET, HEAD"])
     }

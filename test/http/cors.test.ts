@@ -19,8 +19,15 @@ const asked = (origin: string, method = "POST") => ({
   "access-control-request-headers": "authorization,content-type,idempotency-key"
 })
 
-test("pages of any origin can read the documents and the signing keys", async () => {
-  for (const path of ["/v1/jwks.json", "/v1/openapi.json", "/v1/docs", "/v1/docs/guides", "/v1/docs/errors/not_found"]) {
+test("pages of any origin can read what needs no key", async () => {
+  for (const path of [
+    "/v1/jwks.json",
+    "/v1/webhook-source-addresses",
+    "/v1/openapi.json",
+    "/v1/docs",
+    "/v1/docs/guides",
+    "/v1/docs/errors/not_found"
+  ]) {
     for (const origin of [OWN, "https://elsewhere.example", "null"]) {
       const { headers, status } = await app.get(path, undefined, { origin })
       expect([path, status, headers.get(allowOrigin)]).toEqual([path, 200, "*"])

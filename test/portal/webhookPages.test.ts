@@ -6,7 +6,7 @@ import { create, patch } from "../support/webhookFixtures.ts"
 import { PASSWORD } from "./client.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
-const { app, browser, owner, receiver } = useOwner()
+const { app, browser, owner, receiver } = useOwner({ WEBHOOK_SOURCE_ADDRESSES: "203.0.113.9" })
 let portal: PortalPage, page: Page
 let webhookId = ""
 beforeAll(() => {
@@ -21,6 +21,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("link", { name: "Webhooks" }).click()
     await page.getByText("No webhooks yet").waitFor()
     await page.getByRole("link", { name: "New webhook" }).click()
+    await page.getByText("Requests come from 203.0.113.9/32.").waitFor()
     await page.getByLabel("Endpoint URL").fill("https://10.0.0.1/hooks")
     await page.getByLabel("Description").fill("Ledger")
     await page.getByLabel("Northwind Trading AG").check()
@@ -134,6 +135,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("button", { name: "Save changes" }).click()
     await page.getByRole("tab", { name: "Settings" }).click()
     await portal.expectAccessible("webhook settings")
+    await page.getByText("203.0.113.9/32").waitFor()
     await page.locator(".tag", { hasText: "balance.updated" }).waitFor()
     await page.getByText("X-Api-Key, X-Tenant").waitFor()
     expect(await page.content()).not.toContain("planted-key")

@@ -203,6 +203,7 @@ class Service(unittest.TestCase):
             credential = custody.get_credential(vault_id="vault_absent")
             self.assertEqual((credential.user.organization_role, credential.vault.because), ("owner", "unknown"))
             self.assertEqual([one.alg for one in custody.get_signing_keys().keys], ["EdDSA"])
+            self.assertEqual(custody.get_webhook_source_addresses().addresses, [])
             self.assertGreater(custody.get_latest_event_checkpoint(entity_id=ENTITY).count, 250)
             self.assertIsInstance(custody.list_event_checkpoints(entity_id=ENTITY), Pages)
             for checkpoint in custody.list_event_checkpoints(entity_id=ENTITY):

@@ -46,6 +46,7 @@ import type {
   WebhookEvent,
   WebhookEventDetail,
   WebhookPreview,
+  WebhookSourceAddresses,
   WebhookStatus,
   WebhookWithHealth,
   WebhookWithSecret
@@ -447,6 +448,8 @@ export interface Operations {
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
   /** Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. With `"expirePrevious": "now"`, all earlier secrets expire at once, for example after a leak: the next attempt is signed with the new secret only. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
   rotateSecret(webhookId: string, body?: RotateSecret, options?: OnceOptions): Promise<RotatedSecret>
+  /** Get the addresses that deliveries come from. The address ranges that a firewall in front of an endpoint must admit. Requires no API key. `GET /v1/webhook-source-addresses` */
+  getWebhookSourceAddresses(options?: RequestOptions): Promise<WebhookSourceAddresses>
   /** List webhook events. The event log of the last 31 days, most recent first, whether or not a webhook matched. `GET /v1/webhook-events` */
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
@@ -573,6 +576,7 @@ export interface OperationErrors {
     | "payload_too_large"
     | "unsupported_media_type"
     | "idempotency_key_reused"
+  readonly getWebhookSourceAddresses: CommonErrorCode
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
   readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired" | "cursor_gone" | "too_many_streams"
@@ -751,6 +755,15 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     file: false,
     body: true,
     once: true
+  },
+  getWebhookSourceAddresses: {
+    method: "GET",
+    path: "/v1/webhook-source-addresses",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
   },
   listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, body: false, once: false },
   getEvent: { method: "GET", path: "/v1/webhook-events/{eventId}", pages: false, query: false, file: false, body: false, once: false },

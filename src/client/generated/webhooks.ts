@@ -253,6 +253,11 @@ export interface RotatedSecret {
   readonly previousSecretExpiresAt: string | null
 }
 
+export interface WebhookSourceAddresses {
+  /** Ranges from which deliveries and pings are sent; empty if the operator of the service names none */
+  readonly addresses: ReadonlyArray<string>
+}
+
 export interface WebhookEventDetail {
   /** Opaque, prefixed evt_ */
   readonly id: string

@@ -126,6 +126,13 @@ export const PingResult = Schema.Struct({
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type
 
+/** Where deliveries come from. C-12. */
+export const WebhookSourceAddresses = Schema.Struct({
+  addresses: Schema.Array(described("CIDR of IPv4 or IPv6", "203.0.113.8/32")).annotations({
+    description: "Ranges from which deliveries and pings are sent; empty if the operator of the service names none"
+  })
+}).annotations({ identifier: "WebhookSourceAddresses" })
+
 const message = (text: string) => ({ message: () => text })
 
 const Url = Schema.String.annotations({

@@ -26,6 +26,7 @@ import {
   UpdateWebhook,
   Webhook,
   WebhookPreview,
+  WebhookSourceAddresses,
   WebhookStatus,
   WebhookWithHealth,
   WebhookWithSecret
@@ -155,6 +156,14 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
         'Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. With `"expirePrevious": "now"`, all earlier secrets expire at once, for example after a leak: the next attempt is signed with the new secret only. Accepts `Idempotency-Key`.'
       )
       .annotate(OpenApi.Transform, optionalInDocument)
+  )
+  .add(
+    HttpApiEndpoint.get("getWebhookSourceAddresses", "/webhook-source-addresses")
+      .setUrlParams(noQuery)
+      .addSuccess(WebhookSourceAddresses)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Get the addresses that deliveries come from")
+      .annotate(OpenApi.Description, "The address ranges that a firewall in front of an endpoint must admit. Requires no API key.")
   )
   .annotate(OpenApi.Title, "Webhooks")
   .annotate(OpenApi.Description, "Reads require the scope `webhook:read`. Mutations require `webhook:manage` and an owner-level key.") {}

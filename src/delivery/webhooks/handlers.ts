@@ -14,6 +14,7 @@ import { answer, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
 import { CreateWebhook, PreviewWebhook, RotateSecret, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
@@ -36,6 +37,7 @@ export const layer = HttpApiBuilder.group(
     const preview = yield* WebhookPreview
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
+    const { webhookSourceAddresses } = yield* Settings
 
     const mutation = { uninterruptible: true }
 
@@ -151,6 +153,10 @@ export const layer = HttpApiBuilder.group(
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation
+      )
+      .handle(
+        "getWebhookSourceAddresses",
+        handler("getWebhookSourceAddresses", () => Effect.succeed({ addresses: webhookSourceAddresses.map(({ text }) => text) }))
       )
   })
 )

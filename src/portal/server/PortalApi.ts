@@ -93,6 +93,8 @@ const PortalContext = Schema.Struct({
   retentionDays: Schema.Number,
   /** Allowed ports of webhook URLs. */
   webhookPorts: Schema.Array(Schema.Number),
+  /** CIDRs from which deliveries come; empty if the operator names none. */
+  webhookSourceAddresses: Schema.Array(Schema.String),
   /** Pages of block explorers by network, with `{hash}` and `{address}` in them. */
   explorers: byId(Schema.Struct({ transaction: Schema.String, address: Schema.String }))
 })

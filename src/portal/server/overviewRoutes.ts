@@ -49,7 +49,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
     .handle("getContext", () =>
       asking((caller) =>
         Effect.gen(function* () {
-          const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
+          const { portalExplorers, webhookAllowPorts, webhookRotationGrace, webhookSourceAddresses } = yield* Settings
           return {
             ...(yield* (yield* Overview).visibleNames(caller)),
             scopes,
@@ -65,6 +65,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
             rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),
             retentionDays: RETENTION_DAYS,
             webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
+            webhookSourceAddresses: webhookSourceAddresses.map(({ text }) => text),
             explorers: explorersOf(portalExplorers)
           }
         })

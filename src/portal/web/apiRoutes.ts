@@ -34,6 +34,7 @@ import type {
   WebhookEvent,
   WebhookEventDetail,
   WebhookPreview,
+  WebhookSourceAddresses,
   WebhookWithHealth,
   WebhookWithSecret
 } from "../../client/index.ts"
@@ -62,6 +63,7 @@ export interface ApiRoutes {
   "PATCH /v1/webhooks/{webhookId}": { body: UpdateWebhook; answer: Webhook }
   "DELETE /v1/webhooks/{webhookId}": { answer: undefined }
   "POST /v1/webhooks/{webhookId}/rotate-secret": { body: RotateSecret | undefined; answer: RotatedSecret }
+  "GET /v1/webhook-source-addresses": { answer: WebhookSourceAddresses }
   "GET /v1/webhook-events": { answer: Page<WebhookEvent> }
   "GET /v1/webhook-events/{eventId}": { answer: WebhookEventDetail }
   "GET /v1/event-feed": { answer: EventFeedPage }

@@ -252,6 +252,13 @@ export const table = {
     (value) => Format.list(value, resolver),
     "the system's"
   ),
+  webhookSourceAddresses: setting(
+    "WEBHOOK_SOURCE_ADDRESSES",
+    "",
+    "CIDRs from which deliveries reach endpoints, such as those of the NAT gateway or of `WEBHOOK_PROXY_URL`; published for firewalls",
+    Format.cidrs,
+    "none"
+  ),
   smtpUrl: secret(
     "SMTP_URL",
     "none: notices are logged and kept in the `notices` table",

@@ -55,6 +55,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
       PLATFORM_TOKEN: "tooshort-s3cret",
       TRUSTED_PROXIES: "10.0.0.0/8, everyone",
       WEBHOOK_DISABLE_AFTER: "5 days",
+      WEBHOOK_SOURCE_ADDRESSES: "203.0.113.0/33",
       LOG_LEVEL: "loud"
     })
     expect([code, stdout]).toEqual([3, ""])
@@ -67,6 +68,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
         "PORT: read “eighty”, expected a whole number from 0 to 65535.",
         "RATE_LIMIT: read “fast”, expected a rate such as 50/1s burst 100, or off.",
         "TRUSTED_PROXIES: read “10.0.0.0/8, everyone”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32 (at “everyone”).",
+        "WEBHOOK_SOURCE_ADDRESSES: read “203.0.113.0/33”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32, with at most 32 bits (at “203.0.113.0/33”).",
         "WEBHOOK_DISABLE_AFTER: read “5 days”, expected a duration such as 90d, 12h, 5m, 30s or 250ms."
       ].sort()
     )

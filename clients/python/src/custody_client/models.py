@@ -504,6 +504,12 @@ class RotatedSecret(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WebhookSourceAddresses(Model):
+    addresses: list[str]
+    """Ranges from which deliveries and pings are sent; empty if the operator of the service names none"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WebhookEventDetailDeliveryCounts(Model):
     """Number of its deliveries visible to this API key, by status, including redeliveries"""
 

@@ -48,6 +48,7 @@ from .models import (
     WebhookEventDetail,
     WebhookHeader,
     WebhookPreview,
+    WebhookSourceAddresses,
     WebhookStatus,
     WebhookWithHealth,
     WebhookWithSecret,
@@ -951,6 +952,23 @@ class Operations(Caller):
                 "expirePrevious": given(expire_previous),
             },
             idempotency_key=once(idempotency_key),
+            request_id=request_id,
+        )
+
+    def get_webhook_source_addresses(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> WebhookSourceAddresses:
+        """Get the addresses that deliveries come from. The address ranges that a firewall in front of an endpoint must admit.
+        Requires no API key.
+
+        ``GET /v1/webhook-source-addresses``
+        """
+        return self._call(
+            WebhookSourceAddresses,
+            "GET",
+            "/v1/webhook-source-addresses",
             request_id=request_id,
         )
 

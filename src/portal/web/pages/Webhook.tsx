@@ -3,7 +3,7 @@ import { Tabs } from "radix-ui"
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { Link, useParams } from "react-router"
 import type { WebhookHealth, WebhookWithHealth } from "../../../client/index.ts"
-import { useNames, useOne } from "../data.ts"
+import { useNames, useOne, usePortalContext } from "../data.ts"
 import { useFew } from "../list.ts"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
@@ -192,6 +192,7 @@ const Latency = ({ webhookId }: { readonly webhookId: string }) => {
 
 const SettingsTab = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
   const nameOf = useNames()
+  const addresses = usePortalContext().data?.webhookSourceAddresses ?? []
   return (
     <Facts
       rows={[
@@ -201,6 +202,7 @@ const SettingsTab = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
             {webhook.url}
           </span>
         ],
+        ...(addresses.length === 0 ? [] : [["Requests come from", addresses.join(", ")] as const]),
         ["Webhook id", <Id key="id" text={webhook.id} what="Webhook id" whole />],
         ["Description", webhook.description === "" ? "None" : webhook.description],
         ["Entities", webhook.entityIds.map(nameOf).join(", ")],

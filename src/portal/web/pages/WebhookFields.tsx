@@ -42,7 +42,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, stored, wrong }: 
     <>
       <TextField
         label="Endpoint URL"
-        hint={`https, a public host name, port ${listed(around.webhookPorts)}. It must return a 2xx status within 10 seconds.`}
+        hint={`https, a public host name, port ${listed(around.webhookPorts)}. It must return a 2xx status within 10 seconds.${around.webhookSourceAddresses.length === 0 ? "" : ` Requests come from ${around.webhookSourceAddresses.join(", ")}.`}`}
         type="url"
         required
         placeholder="https://hooks.example.com/custody"
