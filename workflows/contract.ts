@@ -160,6 +160,8 @@ export type RecoverOutcome =
 export interface PingInput {
   readonly webhookId: string
   readonly eventId: string
+  /** The kind of the sample event to send; without it, the event is a `webhook.ping`. */
+  readonly eventKind?: string
 }
 
 /** The result of a ping; the complete result is in the database, because it contains the endpoint's response. */

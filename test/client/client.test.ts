@@ -114,6 +114,7 @@ describe("every operation", () => {
     expect(await custody.listEventDeliveries(event?.id ?? "")).toEqual({ data: [] })
     expect((await custody.listWebhookDeliveries(created.id)).data).toEqual([])
     expect(isErrorOf(await failure(custody.redeliver("del_absent")), "redeliver")).toBe(true)
+    expect(isErrorOf(await failure(custody.pingWebhook("whs_absent", { eventKind: "vault.created" })), "pingWebhook")).toBe(true)
     expect(await custody.deleteWebhook(created.id)).toBeUndefined()
     expect(await custody.getWebhookSourceAddresses()).toEqual({ addresses: [] })
     expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())

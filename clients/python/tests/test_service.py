@@ -162,6 +162,7 @@ class Service(unittest.TestCase):
             custody.delete_webhook(other.id)
             self.assertIn(created.id, [one.id for one in custody.list_webhooks(status="ACTIVE", entity_id=ENTITY)])
             self.assertTrue(custody.ping_webhook(created.id).success)
+            self.assertTrue(custody.ping_webhook(created.id, event_kind="transaction.confirmed").success)
             rotated = custody.rotate_secret(created.id)
             self.assertNotEqual(rotated.secret, created.secret)
             assert rotated.previous_secret_expires_at is not None

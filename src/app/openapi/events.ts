@@ -6,10 +6,10 @@ import { TransactionStatus } from "../../values/Vault.ts"
 import { withExample } from "./examples.ts"
 import { type Json, json, type Object, object } from "./json.ts"
 
-const received = (name: string, description: string): Json => ({
+const received = (name: string, description: string, required = true): Json => ({
   name,
   in: "header",
-  required: true,
+  required,
   description,
   schema: { type: "string" }
 })
@@ -27,7 +27,8 @@ const deliveryHeaders: ReadonlyArray<Json> = [
   ),
   received("X-Service-Delivery-Id", "Id of the delivery"),
   received("X-Service-Attempt", "Number of the attempt, from 1"),
-  received("X-Service-Event-Kind", "Kind of the event")
+  received("X-Service-Event-Kind", "Kind of the event"),
+  received("X-Service-Test", "true for a sample event, which a ping sent: its ids name nothing, and amounts are 0", false)
 ]
 
 /** `Transaction confirmed` for `transaction.confirmed`. */

@@ -36,6 +36,7 @@ import type {
   EventKind,
   FeedStart,
   PingResult,
+  PingWebhook,
   PreviewWebhook,
   Recovery,
   RotatedSecret,
@@ -462,8 +463,8 @@ export interface Operations {
   listEventDeliveries(eventId: string, options?: RequestOptions): Promise<EventDeliveries>
   /** Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. Accepts `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
-  /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429. `POST /v1/webhooks/{webhookId}/ping` */
-  pingWebhook(webhookId: string, options?: RequestOptions): Promise<PingResult>
+  /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. With `eventKind`, it is a complete sample event of that kind, marked by the header `X-Service-Test` and by `data.test`: its ids name nothing, and amounts are 0. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429. `POST /v1/webhooks/{webhookId}/ping` */
+  pingWebhook(webhookId: string, body?: PingWebhook, options?: RequestOptions): Promise<PingResult>
   /** Recover missed events. Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
   createRecovery(webhookId: string, body: CreateRecovery, options?: OnceOptions): Promise<Recovery>
   /** List a webhook's recoveries. Recoveries of the webhook, newest first. Ended recoveries are kept for 31 days. `GET /v1/webhooks/{webhookId}/recoveries` */
@@ -795,7 +796,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     body: false,
     once: true
   },
-  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: false, once: false },
+  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: true, once: false },
   createRecovery: {
     method: "POST",
     path: "/v1/webhooks/{webhookId}/recoveries",

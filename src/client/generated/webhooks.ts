@@ -372,6 +372,11 @@ export interface EventDeliveries {
   readonly data: ReadonlyArray<Delivery>
 }
 
+export interface PingWebhook {
+  /** Kind of the sample event to send; without it, the event is a `webhook.ping` */
+  readonly eventKind?: EventKind | undefined
+}
+
 export interface PingResult {
   /** Opaque, prefixed whs_ */
   readonly webhookId: string

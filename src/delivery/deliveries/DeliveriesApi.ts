@@ -7,14 +7,14 @@ import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../../access/visibility/scopeMiddleware.ts"
 import { eventPath } from "../../events/log/EventsApi.ts"
 import { KindName } from "../../events/log/Kind.ts"
-import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../../http/Body.ts"
+import { InvalidBody, optionalInDocument, PayloadTooLarge, UnsupportedMediaType } from "../../http/Body.ts"
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../../http/Idempotency.ts"
 import { Page, PageParams } from "../../http/Page.ts"
 import { noQuery, pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { TimestampFrom, TimestampParam } from "../../values/Timestamp.ts"
-import { PingResult } from "../webhooks/Webhook.ts"
+import { PingResult, PingWebhook } from "../webhooks/Webhook.ts"
 import { webhookPath } from "../webhooks/WebhooksApi.ts"
 import { Delivery, DeliveryStatus } from "./Delivery.ts"
 
@@ -89,6 +89,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
     HttpApiEndpoint.post("pingWebhook", "/webhooks/:webhookId/ping")
       .setPath(webhookPath)
       .setUrlParams(noQuery)
+      .setPayload(PingWebhook)
       .addSuccess(PingResult)
       .addError(InvalidBody)
       .addError(PayloadTooLarge)
@@ -99,8 +100,9 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "Ping a webhook")
       .annotate(
         OpenApi.Description,
-        "Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429."
+        "Sends a signed test POST and returns the result; 200 even if the endpoint failed. With `eventKind`, it is a complete sample event of that kind, marked by the header `X-Service-Test` and by `data.test`: its ids name nothing, and amounts are 0. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429."
       )
+      .annotate(OpenApi.Transform, optionalInDocument)
   )
   .annotate(OpenApi.Title, "Deliveries")
   .annotate(OpenApi.Description, "Delivery history, redelivery and pings.") {}

@@ -1,14 +1,14 @@
 /**
- * Pings: one signed test request, sent by a worker, whose result is returned directly. A ping is not in the log, does not
+ * Pings: one signed test request, a `webhook.ping` or a sample event, sent by a worker, whose result is returned directly. A ping is not in the log, does not
  * affect health, and works while the webhook is disabled. A workflow sends it, so the API role needs no outbound internet
- * access. Spec: ping. Decision D-26.
+ * access. Spec: ping. Decision D-26, C-12.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber, Schema } from "effect"
 import { type PingInput, searchKeys, workflows } from "../../../workflows/contract.ts"
-import { recordOf } from "../../access/audit/AuditTrail.ts"
+import { changed, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { PING } from "../../events/log/Kind.ts"
+import { type Kind, PING } from "../../events/log/Kind.ts"
 import { notFound, type Problem, problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
@@ -38,6 +38,8 @@ export interface Entered {
   readonly organizationId: string
   readonly webhookId: string
   readonly eventId: string
+  /** The kind of the sample event to send; undefined for a `webhook.ping`. */
+  readonly eventKind: Kind | undefined
   readonly until: string
 }
 
@@ -58,7 +60,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
     const here = new Map<string, number>()
 
     /** Records the ping as in flight; fails with 429 if the organization has too many. */
-    const enter = (principal: PrincipalState, webhookId: string) =>
+    const enter = (principal: PrincipalState, webhookId: string, eventKind: Kind | undefined) =>
       sql.withTransaction(
         Effect.gen(function* () {
           const { organizationId } = principal
@@ -72,8 +74,9 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
             VALUES (${eventId}, ${webhookId}, ${organizationId}, clock_timestamp(), clock_timestamp() + make_interval(secs => ${LONGEST}))
             RETURNING until::text AS until`)
           // Before the ping, which cannot be undone.
-          yield* recordOf(sql, principal, "webhook.pinged", { type: "webhook", id: webhookId })
-          return { organizationId, webhookId, eventId, until: row?.until ?? "" } satisfies Entered
+          const changes = changed(["eventKind"], undefined, { eventKind })
+          yield* recordOf(sql, principal, "webhook.pinged", { type: "webhook", id: webhookId }, changes)
+          return { organizationId, webhookId, eventId, eventKind, until: row?.until ?? "" } satisfies Entered
         })
       )
     /** Withdraws a ping that no worker has begun, so that none sends it later. Fails if it has been begun. */
@@ -84,20 +87,20 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
       )
     const leave = (eventId: string) => Effect.ignore(sql`DELETE FROM pings WHERE event_id = ${eventId} AND result IS NULL`)
 
-    const execute = ({ eventId, organizationId, until, webhookId }: Entered) =>
+    const execute = ({ eventId, eventKind, organizationId, until, webhookId }: Entered) =>
       Effect.gen(function* () {
         const { client } = yield* Effect.mapError(temporal.now, away)
         const run = (asIndexed: boolean) =>
           client.workflow.execute(workflows.ping, {
             workflowId: `ping/${eventId}`,
             taskQueue: temporal.taskQueue,
-            args: [{ webhookId, eventId } satisfies PingInput],
+            args: [{ webhookId, eventId, ...(eventKind === undefined ? {} : { eventKind }) } satisfies PingInput],
             workflowExecutionTimeout: "30 seconds",
             // A worker that is killed during a task is detected after this time, and another one continues.
             workflowTaskTimeout: "5 seconds",
             // A client is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
             priority: { priorityKey: 1, fairnessKey: organizationId },
-            staticSummary: PING,
+            staticSummary: eventKind ?? PING,
             ...(asIndexed
               ? {
                   typedSearchAttributes: [

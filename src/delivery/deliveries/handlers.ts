@@ -1,6 +1,7 @@
 /** The handlers of the delivery routes. Spec: Webhook operations; List event deliveries. */
 
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { callerOf, Principal } from "../../access/credentials/Principal.ts"
@@ -17,6 +18,7 @@ import { notFound, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
+import { PingWebhook } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { PINGS_A_MINUTE, Pings } from "./Pings.ts"
@@ -96,7 +98,7 @@ export const layer = HttpApiBuilder.group(
         ),
         { uninterruptible: true }
       )
-      .handle(
+      .handleRaw(
         "pingWebhook",
         handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
@@ -107,9 +109,9 @@ export const layer = HttpApiBuilder.group(
               Effect.gen(function* () {
                 if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
                 yield* requireManage(principal)
-                yield* Body.none
+                const { eventKind } = yield* Body.optional(PingWebhook)
                 yield* spendPing(webhookId)
-                return yield* pings.ping(inTurn(pings.enter(principal, webhookId)))
+                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(principal, webhookId, eventKind))))
               })
             )
           }).pipe(dieOnSql)

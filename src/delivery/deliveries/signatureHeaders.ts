@@ -49,18 +49,22 @@ export const descriptive = ({
   attempt,
   deliveryId,
   kind,
-  sequence
+  sequence,
+  test = false
 }: {
   readonly deliveryId: string
   readonly attempt: number
   readonly kind: string
   /** The delivery's number within its webhook; a ping has none. C-2. */
   readonly sequence?: number | undefined
+  /** Whether it is a sample event. C-12. */
+  readonly test?: boolean | undefined
 }) => ({
   "content-type": "application/json",
   "user-agent": "custody-data-service-webhooks/1",
   "x-service-delivery-id": deliveryId,
   "x-service-attempt": String(attempt),
   "x-service-event-kind": kind,
-  ...(sequence === undefined ? {} : { "webhook-sequence": String(sequence) })
+  ...(sequence === undefined ? {} : { "webhook-sequence": String(sequence) }),
+  ...(test ? { "x-service-test": "true" } : {})
 })

@@ -1,10 +1,12 @@
 /**
- * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
- * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26.
+ * The worker's side of a ping: sends the signed test request, a `webhook.ping` or a sample event, and stores its result for the API. If the result cannot be
+ * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26, C-12.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { PING } from "../../events/log/Kind.ts"
+import type { PingInput } from "../../../workflows/contract.ts"
+import { isKind, PING } from "../../events/log/Kind.ts"
+import { sampleEvent } from "../../events/log/sampleEvent.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
@@ -33,7 +35,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
     const master = yield* MasterKey
 
     return {
-      send: (webhookId: string, eventId: string) =>
+      send: ({ eventId, eventKind = PING, webhookId }: PingInput) =>
         Effect.gen(function* () {
           const begun = yield* soon(sql`
             UPDATE pings SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
@@ -55,21 +57,27 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               new Error("the webhook's secrets cannot be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?")
             )
           const at = new Date().toISOString()
-          const body = JSON.stringify({
-            id: eventId,
-            kind: PING,
-            schemaVersion: 1,
-            date: at,
-            entityId: webhook.entityId,
-            vaultIds: null,
-            data: { webhookId }
-          })
+          // The kind of a newer API is unknown to this worker.
+          const sampled = isKind(eventKind) ? eventKind : null
+          const body =
+            sampled === null
+              ? JSON.stringify({
+                  id: eventId,
+                  kind: PING,
+                  schemaVersion: 1,
+                  date: at,
+                  entityId: webhook.entityId,
+                  vaultIds: null,
+                  data: { webhookId }
+                })
+              : sampleEvent(eventId, sampled, at)
           const answer = yield* webhookClient
             .send({
               webhookId,
               url: webhook.url,
               eventId,
-              kind: PING,
+              kind: sampled ?? PING,
+              test: sampled !== null,
               deliveryId: eventId.replace(/^evt_/, "del_"),
               attempt: 1,
               body,

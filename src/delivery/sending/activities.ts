@@ -81,7 +81,7 @@ export const activities = Effect.gen(function* () {
     firstAttempts: make("firstAttempts", (input: FirstAttemptsInput) => firstAttempts.run(input)),
     attempt: make("attempt", attempt),
     drain: make("drain", (input: DrainInput) => drain.step(input)),
-    ping: make("ping", ({ eventId, webhookId }: PingInput) => pings.send(webhookId, eventId)),
+    ping: make("ping", (input: PingInput) => pings.send(input)),
     recover: make("recover", (input: RecoverStep) => recoveries.step(input)),
     sendNotice: make("sendNotice", send),
     retain: () => retain(undefined),

@@ -9,6 +9,7 @@ import { Timestamp } from "../../values/Timestamp.ts"
 import { NewHeaders, PatchedHeaders, ShownHeaders } from "./headers.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
+const message = (text: string) => ({ message: () => text })
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
 
 /** `ACTIVE` receives events, `PAUSED` receives them when it is resumed, `DISABLED` does not. */
@@ -93,7 +94,7 @@ export const RotateSecret = Schema.Struct({
     Schema.Literal("now").annotations({
       identifier: "SecretExpiry",
       title: "SecretExpiry",
-      message: () => "must be now",
+      ...message("must be now"),
       description: "now: all earlier secrets expire at once; without it, the previous one stays valid for 24 hours"
     })
   )
@@ -109,6 +110,18 @@ export const RotatedSecret = Schema.Struct({
     "When the previous secret expires; until then requests are signed with both. Null if all earlier secrets have expired"
   )
 }).annotations({ identifier: "RotatedSecret" })
+
+const anyKind = message(`must be one of ${KindName.literals.join(", ")}`)
+
+/** Body of a ping, which may be left out. C-12. */
+export const PingWebhook = Schema.Struct({
+  eventKind: Schema.optional(
+    KindName.annotations({
+      ...anyKind,
+      description: "Kind of the sample event to send; without it, the event is a `webhook.ping`"
+    })
+  )
+}).annotations({ identifier: "PingWebhook" })
 
 /** Result of a ping. Decision D-26. */
 export const PingResult = Schema.Struct({
@@ -133,8 +146,6 @@ export const WebhookSourceAddresses = Schema.Struct({
   })
 }).annotations({ identifier: "WebhookSourceAddresses" })
 
-const message = (text: string) => ({ message: () => text })
-
 const Url = Schema.String.annotations({
   ...message("must be a URL"),
   jsonSchema: {
@@ -158,12 +169,7 @@ const MAX_KINDS = 100,
   MAX_ENTITIES = 100,
   MAX_VAULTS = 1_000
 
-const Kinds = listOf(
-  KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`)),
-  MAX_KINDS,
-  "kinds",
-  "Kinds of event that it receives"
-)
+const Kinds = listOf(KindName.annotations(anyKind), MAX_KINDS, "kinds", "Kinds of event that it receives")
 const entities = (description: string) =>
   Schema.optional(
     listOf(

@@ -17,6 +17,7 @@ import type {
   Network,
   Page,
   PingResult,
+  PingWebhook,
   PortfolioBalance,
   PreviewWebhook,
   Recovery,
@@ -70,7 +71,7 @@ export interface ApiRoutes {
   "GET /v1/webhooks/{webhookId}/deliveries": { answer: Page<Delivery> }
   "GET /v1/webhook-events/{eventId}/deliveries": { answer: EventDeliveries }
   "POST /v1/webhook-deliveries/{deliveryId}/redeliver": { answer: Delivery }
-  "POST /v1/webhooks/{webhookId}/ping": { answer: PingResult }
+  "POST /v1/webhooks/{webhookId}/ping": { body: PingWebhook | undefined; answer: PingResult }
   "POST /v1/webhooks/{webhookId}/recoveries": { body: CreateRecovery; answer: Recovery }
   "GET /v1/webhooks/{webhookId}/recoveries": { answer: Page<Recovery> }
   "GET /v1/webhook-recoveries/{recoveryId}": { answer: Recovery }

@@ -1180,12 +1180,17 @@ class Operations(Caller):
         self,
         webhook_id: str,
         *,
+        event_kind: EventKind | None = None,
         request_id: str | None = None,
     ) -> PingResult:
-        """Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute,
-        and 20 of an organization in progress at a time; beyond that 429.
+        """Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. With ``event_kind``,
+        it is a complete sample event of that kind, marked by the header ``X-Service-Test`` and by ``data.test``: its ids name
+        nothing, and amounts are 0. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429.
 
         ``POST /v1/webhooks/{webhookId}/ping``
+
+        Args:
+            event_kind: Kind of the sample event to send; without it, the event is a ``webhook.ping``
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
         ``owner_required``, ``not_found``, ``payload_too_large``, ``unsupported_media_type``.
@@ -1195,6 +1200,9 @@ class Operations(Caller):
             "POST",
             "/v1/webhooks/{}/ping",
             (webhook_id,),
+            body={
+                "eventKind": given(event_kind),
+            },
             request_id=request_id,
         )
 

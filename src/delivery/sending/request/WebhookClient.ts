@@ -31,6 +31,8 @@ export interface Sending {
   readonly sequence?: number | undefined
   /** Number of the attempt, from 1. */
   readonly attempt: number
+  /** Whether it is a sample event; default false. C-12. */
+  readonly test?: boolean | undefined
   readonly body: string
   /** Valid secrets, newest first; at least one. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>

@@ -1,59 +1,79 @@
-/** Sends a signed test event now, and shows the endpoint's response. */
+/** Sends a signed test event of a chosen kind, and shows the endpoint's response. */
 import { Send } from "lucide-react"
 import { useState } from "react"
 import type { PingResult } from "../../../client/index.ts"
 import { post } from "../api.ts"
+import { usePortalContext } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
+import { Select } from "../parts/Field.tsx"
 import { Trouble } from "../parts/States.tsx"
 import { Result } from "../parts/Status.tsx"
 import { took } from "../parts/Time.tsx"
 
+/** The kind of a plain test, which is no sample of a recorded event. */
+const PING = "webhook.ping"
+
 export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: string; readonly main?: boolean }) => {
+  const kinds = usePortalContext().data?.kinds ?? []
   const [open, setOpen] = useState(false)
-  const [result, setResult] = useState<PingResult | null>(null)
+  const [chosen, setChosen] = useState<string>(PING)
+  const [state, setState] = useState<"ready" | "waiting" | PingResult>("ready")
   const [error, setError] = useState<unknown>(null)
   const send = async () => {
-    setOpen(true)
-    setResult(null)
+    setState("waiting")
     setError(null)
-    await post(`/v1/webhooks/${webhookId}/ping`).then(setResult, setError)
+    const eventKind = kinds.find(({ name }) => name === chosen)?.name
+    await post(`/v1/webhooks/${webhookId}/ping`, { eventKind }).then(setState, (failure) => {
+      setState("ready")
+      setError(failure)
+    })
   }
   return (
     <>
-      <Button kind={main ? "main" : "plain"} onClick={() => void send()}>
+      <Button kind={main ? "main" : "plain"} onClick={() => setOpen(true)}>
         <Send aria-hidden size={15} /> Send a test event
       </Button>
       <Dialog
         title="Test event"
-        lead="A signed event of the kind webhook.ping, sent now. It is not recorded in the event log."
+        lead="A signed event, sent now. It is not recorded in the event log."
         open={open}
         onClose={() => setOpen(false)}
       >
+        <Select
+          label="Event kind"
+          hint={
+            chosen === PING
+              ? "A plain test."
+              : "A complete event whose ids name nothing and whose amounts are 0, with the header X-Service-Test and data.test."
+          }
+          value={chosen}
+          onValue={setChosen}
+        >
+          {[PING, ...kinds.map(({ name }) => name)].map((kind) => (
+            <option key={kind}>{kind}</option>
+          ))}
+        </Select>
         <div aria-live="polite">
           <Trouble error={error} />
-          {result === null ? (
-            error === null ? (
-              <p className="hint">Waiting for your endpoint…</p>
-            ) : null
+          {state === "ready" ? null : state === "waiting" ? (
+            <p className="hint">Waiting for your endpoint…</p>
           ) : (
             <>
               <p className="outcome">
-                <Result result={result.result} httpStatus={result.httpStatus} />
-                <span>{result.success ? "The endpoint accepted the event" : "The endpoint did not accept the event"}</span>
-                <span className="digits">{took(result.latencyMs)}</span>
+                <Result result={state.result} httpStatus={state.httpStatus} />
+                <span>{state.success ? "The endpoint accepted the event" : "The endpoint did not accept the event"}</span>
+                <span className="digits">{took(state.latencyMs)}</span>
               </p>
-              {result.bodySnippet === null || result.bodySnippet === "" ? null : <Code title="Response body" text={result.bodySnippet} />}
+              {state.bodySnippet === null || state.bodySnippet === "" ? null : <Code title="Response body" text={state.bodySnippet} />}
             </>
           )}
         </div>
         <div className="actions end">
-          <Button disabled={result === null && error === null} onClick={() => void send()}>
-            Send again
-          </Button>
-          <Button kind="main" onClick={() => setOpen(false)}>
-            Close
+          <Button onClick={() => setOpen(false)}>Close</Button>
+          <Button kind="main" busy={state === "waiting"} onClick={() => void send()}>
+            Send
           </Button>
         </div>
       </Dialog>

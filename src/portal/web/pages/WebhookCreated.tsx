@@ -41,7 +41,7 @@ export const WebhookCreated = ({ webhook }: { readonly webhook: WebhookWithSecre
         </Section>
       </li>
       <li>
-        <Section title="Send a test event" lead="Your endpoint receives a signed event of the kind webhook.ping.">
+        <Section title="Send a test event" lead="Your endpoint receives a signed event of the kind that you choose.">
           <div className="actions">
             <TestEvent webhookId={webhook.id} main />
             <LinkButton to={`/webhooks/${webhook.id}`}>I have stored the secret</LinkButton>
