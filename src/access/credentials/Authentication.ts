@@ -2,7 +2,7 @@
  * Turns the `Authorization` header into a {@link Principal}. Each request queries the database for the key, its
  * revocation and expiry, and its user's status and role. Nothing is cached, so a revoked key is rejected from the first
  * request after the revocation. Concurrent requests share a query (Batch.ts). Spec: Authentication 1, 5 to 7, 10.
- * Decisions D-4, D-10, D-12, D-51.
+ * Decisions D-4, D-10, D-12, D-51. C-13.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -17,6 +17,7 @@ import * as Format from "../../runtime/settings/Format.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import * as SharedCounts from "../limits/SharedCounts.ts"
 import { tokenBuckets } from "../limits/TokenBuckets.ts"
+import { FIRST_STEP } from "./expirySteps.ts"
 import { failedAuthentications } from "./FailedAuthentications.ts"
 import { allowsAddress } from "./ipAllowlist.ts"
 import { KeyUse } from "./KeyUse.ts"
@@ -31,6 +32,8 @@ const KeyRow = Schema.Struct({
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
   ipAllowlist: Schema.Array(Schema.String),
   expired: Schema.Boolean,
+  /** When it expires, if that is soon. */
+  expiresAt: Schema.NullOr(Schema.String),
   revoked: Schema.Boolean,
   isOwner: Schema.Boolean
 })
@@ -86,6 +89,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
           SELECT encode(k.secret_hash, 'hex') AS hash, k.id, k.user_id AS "userId", u.organization_id AS "organizationId",
             k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
             coalesce(k.expires_at <= clock_timestamp(), false) AS expired,
+            CASE WHEN k.expires_at <= clock_timestamp() + make_interval(days => ${FIRST_STEP}) THEN k.expires_at END AS "expiresAt",
             k.revoked_at IS NOT NULL OR u.status <> 'active' AS revoked,
             u.organization_role = 'owner' AS "isOwner"${sql.literal(replica.columns)}
           FROM api_keys k JOIN users u ON u.id = k.user_id
@@ -131,6 +135,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         const from = context.client?.toString() ?? "an unknown address"
         return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
       }
+      if (row.expiresAt !== null) context.headers["x-key-expires-at"] = row.expiresAt
       keyUse.used(row.id, Date.now(), context.client)
       replica.admit(context.reading, row)
       const principal: PrincipalState = {

@@ -10,7 +10,8 @@ const header = (description: string, type = "string"): Json => ({ description, s
 const headers: Object = {
   "X-Request-Id": header("Request id: the client's own if it matches [A-Za-z0-9_-]{8,64}, otherwise one that the service generates"),
   "RateLimit-Policy": header("Quota of the API key: q requests per w seconds"),
-  RateLimit: header("Remaining quota: r requests; the quota is restored in t seconds")
+  RateLimit: header("Remaining quota: r requests; the quota is restored in t seconds"),
+  "X-Key-Expires-At": header("When the API key expires, UTC ISO 8601; from 30 days before, and absent otherwise")
 }
 const extraHeaders: Record<string, Object> = {
   "401": { "WWW-Authenticate": header("How to authenticate") },
