@@ -1,5 +1,5 @@
 /**
- * `bun run histories [deliveries|queues|statements]…`: records histories of every kind into test/workflows/histories, where
+ * `bun run histories [deliveries|queues|statements|keys]…`: records histories of every kind into test/workflows/histories, where
  * replay.test.ts replays them; all of them if none is named. Run it if a change of the workflows is meant to be
  * incompatible with running workflows; keep the old histories as long as workflows of that time may run.
  */
@@ -195,7 +195,26 @@ const recordStatements = async () => {
   }
 }
 
-const recorders = { deliveries: recordDeliveries, queues: () => recordQueues(client, record), statements: recordStatements }
+/** A look for keys that expire soon, which finds one. */
+const recordKeys = async () => {
+  const app = new App()
+  const queue = "recorded-expiring-keys"
+  await app.open(["api", "worker"], { TEMPORAL_TASK_QUEUE: queue })
+  await app.feed(smallest())
+  const { key } = await app.key("user_a", { expiresAt: new Date(Date.now() + 31 * 86_400_000).toISOString() })
+  await app.sql("UPDATE api_keys SET expires_at = expires_at - interval '2 days' WHERE id = $1", [key.id])
+  const workflowId = "record-expiring-keys"
+  await client.workflow.start("announceExpiringKeys", { workflowId, taskQueue: queue, args: [] })
+  await record("expiring-keys", workflowId)
+  await app.close()
+}
+
+const recorders = {
+  deliveries: recordDeliveries,
+  queues: () => recordQueues(client, record),
+  statements: recordStatements,
+  keys: recordKeys
+}
 
 fs.mkdirSync(folder, { recursive: true })
 const named = process.argv.slice(2)

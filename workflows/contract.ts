@@ -27,7 +27,8 @@ export const workflows = {
   ping: "ping",
   notify: "notify",
   retain: "retain",
-  sealStatements: "sealStatements"
+  sealStatements: "sealStatements",
+  announceExpiringKeys: "announceExpiringKeys"
 } as const
 
 /**
@@ -38,7 +39,7 @@ export const signals = { wake: "wake", retryNow: "retryNow", cancel: "cancel" } 
 
 /**
  * The task queues. `deliveries`, with the configured name, has workflow tasks and the first attempts inside them; `attempts`
- * has retries, probes and drains; `pings` has pings; `background` has recoveries, mail, retention and statements.
+ * has retries, probes and drains; `pings` has pings; `background` has recoveries, mail, retention, statements and expiring keys.
  */
 export const taskQueuesOf = (taskQueue: string) => ({
   deliveries: taskQueue,
@@ -194,6 +195,12 @@ export interface SealOutcome {
   readonly after: string | null
 }
 
+/** The result of a look for API keys that expire soon. `failed` keys are retried by the next one. */
+export interface AnnouncedKeys {
+  readonly announced: number
+  readonly failed: number
+}
+
 /** The activities of the worker, by name. */
 export interface Activities {
   /** Makes the first attempts of a claim, and returns after a second at the latest what became of each delivery. */
@@ -208,6 +215,7 @@ export interface Activities {
   sendNotice(input: NotifyInput): Promise<{ readonly channel: string }>
   retain(): Promise<Retained>
   sealStatements(input: SealInput): Promise<SealOutcome>
+  announceExpiringKeys(): Promise<AnnouncedKeys>
   /** Requests the cancellation of its own workflow, so that a canceled delivery ends as Canceled. */
   cancelSelf(): Promise<void>
 }

@@ -1,4 +1,5 @@
 /** Every workflow of the worker. */
+export { announceExpiringKeys } from "./announceExpiringKeys.ts"
 export { deliver } from "./deliver.ts"
 export { drain } from "./drain.ts"
 export { notify } from "./notify.ts"

@@ -184,6 +184,18 @@ export const insertRemainingRows = async (app: App, name: string) => {
     subject: "s",
     body: "b"
   })
+  const [key] = await app.sql("SELECT k.id FROM api_keys k WHERE k.user_id = $1 LIMIT 1", [user])
+  await one("notices", {
+    id: `ntc_${name}_key`,
+    key_id: key?.["id"],
+    key_expires_at: soon,
+    organization_id: `org_${name}`,
+    cause: `${name} key`,
+    recipient: "a@b.example",
+    subject: "s",
+    body: "b"
+  })
+  await one("commands", { key: `ntc_${name}_key` })
   await one("webhook_health", { webhook_id: webhook?.["id"] })
   await one("statement_chains", { vault_id: `vault_${name}`, first_date: "2024-05-01", next_date: "2024-05-02" })
   await one("statement_changes", { vault_id: `vault_${name}`, date: "2024-05-01", cause: "ethereum/native" })

@@ -13,6 +13,7 @@ import { isStorable } from "../../values/givenId.ts"
 import * as Id from "../../values/Id.ts"
 import * as Timestamp from "../../values/Timestamp.ts"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
+import { stepsPassed } from "../credentials/expirySteps.ts"
 import * as Secret from "../credentials/keySecret.ts"
 import { type Scope, scopes } from "../credentials/Principal.ts"
 import { revokeKeys } from "./revokeKeys.ts"
@@ -177,9 +178,10 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           const secret = Secret.make(),
             id = Id.make("key")
           yield* sql`
-          INSERT INTO api_keys (id, user_id, label, hint, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
+          INSERT INTO api_keys (id, user_id, label, hint, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at, expiry_announced)
           VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hint(Redacted.value(secret))}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
-            ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`
+            ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now(),
+            ${stepsPassed(sql, sql`${choice.expiresAt}::timestamptz(3)`)})`
           const [key] = yield* find(id)
           if (key === undefined) return yield* Effect.die(new Error("a key that was just created is missing"))
           yield* audit(actor, "api_key.created", undefined, key)
@@ -225,7 +227,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           if (!mayWiden && widens(known, stored)) return yield* new WidensKey({ id })
           yield* sql`
           UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
-            ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`
+            ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz,
+            expiry_announced = CASE WHEN expires_at IS NOT DISTINCT FROM ${stored.expiresAt}::timestamptz(3) THEN expiry_announced
+              ELSE ${stepsPassed(sql, sql`${stored.expiresAt}::timestamptz(3)`)} END WHERE id = ${id}`
           const [key = known] = yield* find(id)
           yield* audit(actor, "api_key.updated", known, key)
           return key

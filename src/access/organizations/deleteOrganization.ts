@@ -109,7 +109,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
     const terminateOthers = Effect.gen(function* () {
       const webhooks = yield* decodeIds(sql`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`)
       const recoveries = yield* decodeIds(sql`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`)
-      const notices = yield* decodeIds(sql`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`)
+      const notices = yield* decodeIds(sql`SELECT id FROM notices WHERE organization_id = ${organizationId} AND sent_at IS NULL`)
       workflows += yield* terminate([...ids(webhooks).map(drainIdOf), ...ids(recoveries), ...ids(notices)])
     })
 

@@ -63,7 +63,7 @@ const others: ReadonlyArray<OrganizationTable> = [
       OR t.key IN (SELECT n.id FROM notices n WHERE n.organization_id = ${organizationId}))`,
     exported: "nothing"
   },
-  { table: "notices", of: byWebhook },
+  { table: "notices", of: byOrganization },
   { table: "pings", of: byWebhook },
   { table: "recoveries", of: byWebhook },
   { table: "webhook_queues", of: byWebhook },

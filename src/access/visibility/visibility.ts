@@ -30,7 +30,10 @@ export const reachesEntity = (sql: SqlClient.SqlClient, principal: PrincipalStat
  * The ids of the entities that a principal reaches, each once: all of the organization for an owner, otherwise those on whose
  * vaults the user has the Developer role. A key with an allowlist reaches the entities of its visible vaults. C-11.
  */
-export const reachedEntities = (sql: SqlClient.SqlClient, { isOwner, organizationId, userId, vaultAllowlist }: PrincipalState) =>
+export const reachedEntities = (
+  sql: SqlClient.SqlClient,
+  { isOwner, organizationId, userId, vaultAllowlist }: Pick<PrincipalState, "isOwner" | "organizationId" | "userId" | "vaultAllowlist">
+) =>
   isOwner && vaultAllowlist === null
     ? sql`SELECT n.id FROM entities n WHERE n.organization_id = ${organizationId}`
     : // LIMIT 1: Postgres must look up each vault, and not read every vault that there is.

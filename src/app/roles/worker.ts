@@ -1,7 +1,8 @@
-/** The worker: Temporal workers that run deliveries, queues, recoveries, pings, notices, statements and retention. No other role sends requests to endpoints. */
+/** The worker: Temporal workers that run deliveries, queues, recoveries, pings, notices, statements, retention and expiring keys. No other role sends requests to endpoints. */
 import { Effect, Layer, Schedule } from "effect"
 import { StatementSealer } from "../../custody/statements/StatementSealer.ts"
 import { schedule as statementSchedule } from "../../custody/statements/schedule.ts"
+import * as ExpiringKeys from "../../delivery/notices/ExpiringKeys.ts"
 import { Notices } from "../../delivery/notices/Notices.ts"
 import { RecoveryRunner } from "../../delivery/recoveries/RecoveryRunner.ts"
 import { Attempts } from "../../delivery/sending/Attempts.ts"
@@ -31,7 +32,13 @@ export const layer = Layer.mergeAll(FirstAttempts.layer, Drain.layer).pipe(
   Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, QueueRepo.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer)]),
   Layer.provideMerge(WorkerProcess.layer),
   Layer.merge(
-    Layer.mergeAll(RecoveryRunner.layer, Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer))
+    Layer.mergeAll(
+      RecoveryRunner.layer,
+      Notices.layer,
+      ExpiringKeys.ExpiringKeys.layer,
+      Retention.Retention.layer,
+      Layer.provide(StatementSealer.layer, SigningKeys.layer)
+    )
   )
 )
 
@@ -46,8 +53,8 @@ export const run = Effect.gen(function* () {
     Effect.catchAll(register(connected, connection.namespace), (error) =>
       Effect.logWarning("search attributes could not be registered; see docs/temporal.md", error)
     ),
-    Effect.catchAll(Effect.zipRight(Retention.schedule, statementSchedule), (error) =>
-      Effect.logWarning("the schedules of retention and statements could not be created", error)
+    Effect.catchAll(Effect.all([Retention.schedule, statementSchedule, ExpiringKeys.schedule], { discard: true }), (error) =>
+      Effect.logWarning("the schedules of retention, statements and expiring keys could not be created", error)
     )
   )
   yield* setUp

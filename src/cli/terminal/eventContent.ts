@@ -12,7 +12,8 @@ const Envelope = Schema.parseJson(
       balance: Schema.optional(Schema.Struct({ symbol: Schema.String, amount: Schema.String })),
       depositAddress: Schema.optional(Schema.Struct({ address: Schema.String, network: Schema.String })),
       vault: Schema.optional(Schema.Struct({ label: Schema.String })),
-      webhook: Schema.optional(Schema.Struct({ previousSecretExpiresAt: Schema.optional(Schema.String) }))
+      webhook: Schema.optional(Schema.Struct({ previousSecretExpiresAt: Schema.optional(Schema.String) })),
+      apiKey: Schema.optional(Schema.Struct({ label: Schema.String, expiresAt: Schema.String }))
     })
   })
 )
@@ -28,9 +29,12 @@ const grouped = (amount: string): string => amount.replace(/^\d+/, (whole) => wh
 const amountOf = (sign: string, amount: string, symbol: string, columns: number): string =>
   `${cut(`${sign} ${grouped(amount)}`, columns - Math.min(10, Bun.stringWidth(symbol)) - 1)} ${cut(symbol, 10)}`
 
+/** `12-05 08:00` */
+const minuteOf = (at: string): string => at.slice(5, 16).replace("T", " ")
+
 /** The content of an event in this many columns; an asset is shown by its symbol if that is known. */
 export const contentOf = ({ data }: Envelope, symbols: ReadonlyMap<string, string>, columns: number): string => {
-  const { balance, depositAddress, transaction, vault, webhook } = data
+  const { apiKey, balance, depositAddress, transaction, vault, webhook } = data
   if (transaction !== undefined) {
     const symbol = symbols.get(transaction.asset) ?? transaction.asset
     return amountOf(transaction.direction === "inbound" ? "+" : "−", transaction.amount, symbol, columns)
@@ -40,6 +44,7 @@ export const contentOf = ({ data }: Envelope, symbols: ReadonlyMap<string, strin
     const { address } = depositAddress
     return columns >= Bun.stringWidth(address) + 2 ? `@ ${address}` : `@ ${address.slice(0, 6)}…${address.slice(-4)}`
   }
-  if (webhook?.previousSecretExpiresAt !== undefined) return `old until ${webhook.previousSecretExpiresAt.slice(5, 16).replace("T", " ")}`
+  if (webhook?.previousSecretExpiresAt !== undefined) return `old until ${minuteOf(webhook.previousSecretExpiresAt)}`
+  if (apiKey !== undefined) return cut(`until ${minuteOf(apiKey.expiresAt)} ${apiKey.label}`, columns)
   return vault === undefined ? "" : `“${vault.label}”`
 }

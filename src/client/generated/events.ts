@@ -361,6 +361,24 @@ export interface EventData {
       readonly previousSecretExpiresAt: string
     }
   }
+  /** An API key expires in 30 days, 7 days or 1 day */
+  readonly "api_key.expiring": {
+    /** The API key that it concerns */
+    readonly apiKeyId: string
+    readonly apiKey: {
+      /** The API key that it concerns */
+      readonly id: string
+      /** Free text for people */
+      readonly label: string
+      /** The user that the key is bound to */
+      readonly userId: string
+      readonly expiresAt: string
+      /** When it was used last; null: never */
+      readonly lastUsedAt: string | null
+    }
+    /** Which warning this is: 30, 7 or 1 days before the expiry */
+    readonly daysBefore: number
+  }
   /** A test, sent by a ping and not in the log */
   readonly "webhook.ping": { readonly webhookId: string }
 }

@@ -39,6 +39,7 @@ export type EventKind =
   | "statement.revised"
   | "webhook.disabled"
   | "webhook.secret_rotated"
+  | "api_key.expiring"
 
 export interface WebhookHeader {
   /** Name; upper and lower case are the same */

@@ -39,11 +39,17 @@ export const ToStart = Schema.Struct({
 })
 export type ToStart = typeof ToStart.Type
 
-/** A webhook whose drain, recovery or notice is to be started. */
+/** A webhook whose drain or recovery is to be started. */
 export interface OfWebhook {
   readonly organizationId: string
   readonly webhookId: string
   readonly url: string
+}
+
+/** What a notice is about: a webhook, or something else of the organization. */
+export interface OfNotice {
+  readonly organizationId: string
+  readonly webhookId: string | null
 }
 
 /** A workflow could not be started or signaled: Temporal is unavailable, or rejects this call. */
@@ -157,13 +163,13 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
       }
     }
 
-    const ofWebhook = (asIndexed: boolean, { organizationId, webhookId }: Omit<OfWebhook, "url">) => ({
+    const ofWebhook = (asIndexed: boolean, { organizationId, webhookId }: OfNotice) => ({
       priority: { fairnessKey: organizationId },
       ...(asIndexed
         ? {
             typedSearchAttributes: [
               { key: searchKeys.organizationId, value: organizationId },
-              { key: searchKeys.webhookId, value: webhookId }
+              ...(webhookId === null ? [] : [{ key: searchKeys.webhookId, value: webhookId }])
             ]
           }
         : {})
@@ -236,12 +242,12 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         ),
 
       /** Starts the workflow of a notice, unless it is running. Fails like `startClaim`. */
-      startNotice: (noticeId: string, webhook: Omit<OfWebhook, "url">) =>
+      startNotice: (noticeId: string, about: OfNotice) =>
         withSearchAttributes((asIndexed) =>
           begin(workflows.notify, {
             workflowId: noticeId,
             args: [{ noticeId } satisfies NotifyInput],
-            ...ofWebhook(asIndexed, webhook)
+            ...ofWebhook(asIndexed, about)
           })
         ),
 

@@ -31,7 +31,13 @@ type Command = typeof Command.Type
 const decodeCommands = decodeRows(Command),
   decodeDeliveries = decodeRows(Schema.Struct({ ...ToStart.fields, status: Schema.String, waitMs: Schema.Number })),
   decodeWebhooks = decodeRows(
-    Schema.Struct({ key: Schema.String, organizationId: Schema.String, webhookId: Schema.String, url: Schema.String })
+    Schema.Struct({
+      key: Schema.String,
+      organizationId: Schema.String,
+      /** Null for a notice about an API key. */
+      webhookId: Schema.NullOr(Schema.String),
+      url: Schema.NullOr(Schema.String)
+    })
   )
 
 type Sending = Effect.Effect<void, NotStarted | TemporalUnavailable>
@@ -99,18 +105,17 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
     const ofWebhooks = (keys: ReadonlyArray<string>): Effect.Effect<Sendings, SqlError.SqlError> =>
       Effect.map(
         decodeWebhooks(sql`
-          SELECT a.key, w.organization_id AS "organizationId", w.id AS "webhookId", w.url FROM unnest(${keys}::text[]) AS a (key)
+          SELECT a.key, coalesce(w.organization_id, n.organization_id) AS "organizationId", w.id AS "webhookId", w.url FROM unnest(${keys}::text[]) AS a (key)
             LEFT JOIN recoveries r ON r.id = a.key LEFT JOIN notices n ON n.id = a.key AND n.sent_at IS NULL
-            JOIN webhooks w ON w.id = coalesce(r.webhook_id, n.webhook_id, split_part(a.key, '/', 2))`),
+            LEFT JOIN webhooks w ON w.id = coalesce(r.webhook_id, n.webhook_id, split_part(a.key, '/', 2))
+          WHERE w.id IS NOT NULL OR n.key_id IS NOT NULL`),
         (rows) =>
-          rows.map(({ key, ...webhook }) => [
-            key,
-            key.startsWith("rec_")
-              ? starter.wakeRecovery(key, webhook)
-              : key.startsWith("ntc_")
-                ? starter.startNotice(key, webhook)
-                : starter.wakeDrain(webhook)
-          ])
+          rows.flatMap(({ key, organizationId, url, webhookId }): Sendings => {
+            if (key.startsWith("ntc_")) return [[key, starter.startNotice(key, { organizationId, webhookId })]]
+            if (webhookId === null || url === null) return []
+            const webhook = { organizationId, webhookId, url }
+            return [[key, key.startsWith("rec_") ? starter.wakeRecovery(key, webhook) : starter.wakeDrain(webhook)]]
+          })
       )
 
     /** What to send for each command, by key; nothing for what is gone. */

@@ -2,7 +2,8 @@
  * Sends operational notices by e-mail. A notice is a row before it is a message; sending is a separate durable step,
  * retried until it succeeds. Nothing is sent while the row cannot be updated, and recording a sent message is retried
  * until it succeeds. The message id is derived from the notice, so a mail server can drop the duplicate that a crash
- * between sending and recording causes. Without SMTP_URL a notice is logged. Decision D-23.
+ * between sending and recording causes. Without SMTP_URL a notice is logged. One about a key that was revoked, has expired or
+ * got another expiry meanwhile is dropped. Decision D-23. C-13.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Predicate, Redacted, Schema } from "effect"
@@ -18,8 +19,11 @@ const decodeNotices = decodeRows(
     subject: Schema.String,
     body: Schema.String,
     channel: Schema.NullOr(Schema.String),
-    webhookId: Schema.String,
-    description: Schema.String
+    webhookId: Schema.NullOr(Schema.String),
+    description: Schema.String,
+    /** The key that it is about, if the recipient is its user. */
+    keyId: Schema.NullOr(Schema.String),
+    isObsolete: Schema.Boolean
   })
 )
 
@@ -60,9 +64,16 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
           const [notice] = yield* decodeNotices(sql`
             UPDATE notices n SET recipient = recipient WHERE id = ${noticeId}
             RETURNING recipient, subject, body, channel, webhook_id AS "webhookId",
-              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description`)
+              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description,
+              (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = n.key_id AND lower(u.email) = lower(n.recipient)) AS "keyId",
+              n.key_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.id = n.key_id AND k.revoked_at IS NULL
+                AND k.expires_at = n.key_expires_at AND k.expires_at > now()) AS "isObsolete"`)
           if (notice === undefined) return { channel: "none" }
           if (notice.channel !== null) return { channel: notice.channel }
+          if (notice.isObsolete) {
+            yield* sql`DELETE FROM notices WHERE id = ${noticeId} AND sent_at IS NULL`
+            return { channel: "none" }
+          }
           const channel = transport === undefined ? "log" : "smtp"
           if (transport === undefined) {
             yield* Effect.logWarning(notice.subject).pipe(Effect.annotateLogs({ noticeId, webhookId: notice.webhookId }))

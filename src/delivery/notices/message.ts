@@ -1,15 +1,18 @@
 /**
- * The e-mail of a notice: its text with a link to the webhook's page in the portal, and the same as HTML that loads no
- * external content. Decision D-23.
+ * The e-mail of a notice: its text with a link to the webhook or the key in the portal, and the same as HTML that loads no
+ * external content. Decision D-23. C-13.
  */
 
 /** The content of a notice. */
 export interface Notice {
   readonly subject: string
   readonly body: string
-  readonly webhookId: string
+  /** The webhook that it is about; null if it is about a key. */
+  readonly webhookId: string | null
   /** The webhook's description; empty when it has none. */
   readonly description: string
+  /** The key that it is about, if its recipient can rotate it. */
+  readonly keyId: string | null
 }
 
 /** An e-mail without its sender and recipient. */
@@ -46,22 +49,38 @@ const paragraph = (text: string): string => {
     : `<p>${Bun.escapeHTML(lines.join(" "))}</p>`
 }
 
-const button = (href: string) =>
-  `<p><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">Open the webhook</a></p>`
+/** A link to the portal. */
+interface Link {
+  readonly path: string
+  readonly title: string
+  readonly button: string
+}
+
+const linkOf = ({ keyId, webhookId }: Notice): Link | undefined =>
+  webhookId !== null
+    ? { path: `webhooks/${webhookId}`, title: "The webhook in the portal", button: "Open the webhook" }
+    : keyId !== null
+      ? { path: `keys/new?replaces=${keyId}`, title: "Rotate the key in the portal", button: "Rotate the key" }
+      : undefined
+
+const buttonOf = (href: string, text: string) =>
+  `<p><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">${text}</a></p>`
 
 /**
  * The e-mail of a notice. The subject names the webhook by its description where it has one. `portal` is the portal's
  * public origin; without one there is no link.
  */
-export const messageOf = ({ body, description, subject, webhookId }: Notice, portal: string | undefined): Message => {
-  const name = short(description)
-  const page = portal === undefined ? undefined : `${portal.replace(/\/+$/, "")}/portal/webhooks/${webhookId}`
+export const messageOf = (notice: Notice, portal: string | undefined): Message => {
+  const { body, subject, webhookId } = notice
+  const name = short(notice.description)
+  const link = portal === undefined ? undefined : linkOf(notice)
+  const page = link === undefined ? "" : `${portal?.replace(/\/+$/, "")}/portal/${link.path}`
   const paragraphs = body.trim().split("\n\n").map(paragraph)
   return {
-    subject: name === "" ? subject : subject.replace(webhookId, () => `"${name}"`),
-    text: page === undefined ? body : `${body}\nThe webhook in the portal:\n  ${page}\n`,
+    subject: name === "" || webhookId === null ? subject : subject.replace(webhookId, () => `"${name}"`),
+    text: link === undefined ? body : `${body}\n${link.title}:\n  ${page}\n`,
     html:
       `<!doctype html><html lang="en"><body style="font:15px/1.5 system-ui,sans-serif;color:#18181b;max-width:640px">` +
-      `${paragraphs.join("")}${page === undefined ? "" : button(page)}</body></html>`
+      `${paragraphs.join("")}${link === undefined ? "" : buttonOf(page, link.button)}</body></html>`
   }
 }

@@ -27,7 +27,9 @@ export interface Text {
   readonly body: string
 }
 
-const rows = (all: ReadonlyArray<readonly [string, string]>) => all.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join("\n")
+/** Names and values in two columns. */
+export const rows = (all: ReadonlyArray<readonly [string, string]>) =>
+  all.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join("\n")
 
 const table = ({ failures, host, lastResult, since, webhookId }: Facts, more: ReadonlyArray<readonly [string, string]> = []) =>
   rows([

@@ -16,6 +16,7 @@ import { Retention } from "../../events/retention/Retention.ts"
 import { activity } from "../../runtime/temporal/activity.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import { BACKGROUND } from "../../runtime/temporal/Worker.ts"
+import { ExpiringKeys } from "../notices/ExpiringKeys.ts"
 import { Notices } from "../notices/Notices.ts"
 import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
 import { Attempts } from "./Attempts.ts"
@@ -44,6 +45,7 @@ export const activities = Effect.gen(function* () {
   const notices = yield* Notices
   const retention = yield* Retention
   const statements = yield* StatementSealer
+  const expiring = yield* ExpiringKeys
   const temporal = yield* TemporalConnection
   const mail = yield* Effect.makeSemaphore(BACKGROUND / 2)
   const make = activity(yield* Effect.runtime<never>())
@@ -62,6 +64,7 @@ export const activities = Effect.gen(function* () {
     })
 
   const retain = make("retain", (_: undefined) => retention.retain)
+  const announceExpiringKeys = make("announceExpiringKeys", (_: undefined) => expiring.announce)
   const cancelSelf = make("cancelSelf", (_: undefined) =>
     Effect.flatMap(temporal.ready, ({ client }) => {
       const { runId, workflowId = "" } = Context.current().info.workflowExecution ?? {}
@@ -86,6 +89,7 @@ export const activities = Effect.gen(function* () {
     sendNotice: make("sendNotice", send),
     retain: () => retain(undefined),
     sealStatements: make("sealStatements", ({ after }: SealInput) => statements.seal(after, SEAL_MS)),
+    announceExpiringKeys: () => announceExpiringKeys(undefined),
     cancelSelf: () => cancelSelf(undefined)
   } satisfies Activities
 })

@@ -24,6 +24,7 @@ const statement = Schema.Struct({
   because: Schema.NullOr(Because).annotations({ description: "What late records caused a revision; null for the first" })
 })
 const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
+const apiKeyId = Schema.String.annotations({ description: "The API key that it concerns", examples: ["key_01jz0000000000000000000000"] })
 const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
 
 /** A kind: the schema of its data, whether a vault is involved, and when it occurs. */
@@ -86,6 +87,24 @@ export const kinds = {
       webhook: Schema.Struct({
         id: webhookId,
         previousSecretExpiresAt: at("When the previous secret expires; until then requests are signed with both")
+      })
+    })
+  ),
+  "api_key.expiring": define(
+    "entity",
+    "An API key expires in 30 days, 7 days or 1 day",
+    Schema.Struct({
+      apiKeyId,
+      apiKey: Schema.Struct({
+        id: apiKeyId,
+        label: Schema.String.annotations({ description: "Free text for people", examples: ["Ledger import"] }),
+        userId: Schema.String.annotations({ description: "The user that the key is bound to", examples: ["user_ada"] }),
+        expiresAt: at("When it expires"),
+        lastUsedAt: Schema.NullOr(at("When it was used last")).annotations({ description: "When it was used last; null: never" })
+      }),
+      daysBefore: Schema.Int.annotations({
+        description: "Which warning this is: 30, 7 or 1 days before the expiry",
+        jsonSchema: { type: "integer", minimum: 1, description: "Which warning this is: 30, 7 or 1 days before the expiry", examples: [7] }
       })
     })
   )

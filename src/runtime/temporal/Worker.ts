@@ -44,7 +44,7 @@ export const BACKGROUND = 20
 
 const workersOf = (work: Work) => {
   const queues = taskQueuesOf(work.taskQueue)
-  const { attempt, drain, ping, recover, retain, sealStatements, sendNotice } = work.activities
+  const { announceExpiringKeys, attempt, drain, ping, recover, retain, sealStatements, sendNotice } = work.activities
   const attempts: WorkerOptions = {
     ...common(work),
     taskQueue: queues.attempts,
@@ -69,7 +69,7 @@ const workersOf = (work: Work) => {
     {
       ...common(work),
       taskQueue: queues.background,
-      activities: { recover, retain, sealStatements, sendNotice },
+      activities: { announceExpiringKeys, recover, retain, sealStatements, sendNotice },
       maxConcurrentActivityTaskExecutions: BACKGROUND
     }
   ]

@@ -358,6 +358,7 @@ EventKind: TypeAlias = Literal[
     "statement.revised",
     "webhook.disabled",
     "webhook.secret_rotated",
+    "api_key.expiring",
 ]
 """Event kind. Values may be added."""
 
@@ -1205,6 +1206,37 @@ class WebhookSecretRotatedEvent(Event, kind="webhook.secret_rotated", version=1)
     kind: Literal["webhook.secret_rotated"]
     vault_ids: None
     data: WebhookSecretRotatedData
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKeyDataApiKey(Model):
+    id: str
+    """The API key that it concerns"""
+    label: str
+    """Free text for people"""
+    user_id: str
+    """The user that the key is bound to"""
+    expires_at: dt.datetime
+    last_used_at: dt.datetime | None
+    """When it was used last; None: never"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKeyData(Model):
+    api_key_id: str
+    """The API key that it concerns"""
+    api_key: ApiKeyDataApiKey
+    days_before: int
+    """Which warning this is: 30, 7 or 1 days before the expiry"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKeyExpiringEvent(Event, kind="api_key.expiring", version=1):
+    """An API key expires in 30 days, 7 days or 1 day"""
+
+    kind: Literal["api_key.expiring"]
+    vault_ids: None
+    data: ApiKeyData
 
 
 @dataclass(frozen=True, kw_only=True)

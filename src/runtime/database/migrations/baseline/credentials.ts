@@ -19,9 +19,12 @@ CREATE TABLE api_keys (
   -- The first and last characters of the secret, by which people recognize a key.
   hint text NOT NULL,
   last_used_address text,
+  -- Days before the expiry (30, 7, 1) at which it was announced, or that had passed when it was set. C-13.
+  expiry_announced smallint[] NOT NULL DEFAULT '{}',
   CHECK ((revoked_at IS NULL) = (revoked_reason IS NULL))
 );
 CREATE INDEX api_keys_by_user ON api_keys (user_id, created_at DESC, id DESC);
+CREATE INDEX api_keys_by_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL;
 
 CREATE TABLE idempotency_keys (
   key_id text COLLATE "C" NOT NULL,

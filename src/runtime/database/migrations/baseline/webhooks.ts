@@ -175,10 +175,10 @@ CREATE TABLE pings (
 CREATE INDEX pings_of_webhook ON pings (webhook_id);
 CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
 
--- E-mails about webhooks: one row for each cause, sent once.
+-- E-mails about a webhook or an API key: one row for each cause, sent once.
 CREATE TABLE notices (
   id text COLLATE "C" PRIMARY KEY,
-  webhook_id text COLLATE "C" NOT NULL REFERENCES webhooks (id),
+  webhook_id text COLLATE "C" REFERENCES webhooks (id),
   cause text NOT NULL UNIQUE,
   recipient text NOT NULL,
   subject text NOT NULL,
@@ -188,7 +188,12 @@ CREATE TABLE notices (
   -- How it was sent: smtp, or log if no SMTP server is configured.
   channel text CHECK (channel IN ('smtp', 'log')),
   organization_id text COLLATE "C" NOT NULL,
-  CHECK ((sent_at IS NULL) = (channel IS NULL))
+  -- The API key and its expiry; it is not sent if the key no longer expires then.
+  key_id text COLLATE "C" REFERENCES api_keys (id),
+  key_expires_at timestamptz(3),
+  CHECK ((sent_at IS NULL) = (channel IS NULL)),
+  CHECK (num_nonnulls(webhook_id, key_id) = 1),
+  CHECK ((key_id IS NULL) = (key_expires_at IS NULL))
 );
 CREATE INDEX notices_of_webhook ON notices (webhook_id);
 CREATE INDEX notices_unsent ON notices (created_at) WHERE sent_at IS NULL;
