@@ -89,6 +89,32 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
   })
 
+  test("keys have their expiry in words, and those that expire soon need attention", async () => {
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+    for (const [label, expiresAt] of [
+      ["Soon", inDays(29.5)],
+      ["Later", inDays(40.5)],
+      ["Over", inDays(-1)],
+      ["Endless", null]
+    ] as const)
+      await app.key("user_a", { label, expiresAt })
+    await portal.goto("/keys")
+    for (const [label, words] of [
+      ["Soon", "Expires in 29 days"],
+      ["Later", "Expires in 40 days"],
+      ["Over", "Expired"],
+      ["Endless", "No expiry"]
+    ] as const)
+      await page.locator("article.key", { hasText: label }).locator(".status", { hasText: words }).waitFor()
+    await portal.expectAccessible("keys that expire")
+    await portal.goto("/")
+    const attention = page.getByRole("list", { name: "Needs attention" })
+    await attention.getByText("API key Soon expires in 29 days").waitFor()
+    await attention.getByText("API key Over expired").waitFor()
+    expect(await attention.getByText(/Later|Endless/).count()).toBe(0)
+    await portal.expectAccessible("home with keys that expire")
+  })
+
   test("a passkey is added, signs in alone and confirms", async () => {
     const devtools = await portal.context.newCDPSession(page)
     await devtools.send("WebAuthn.enable")

@@ -7,14 +7,14 @@ import type { Webhook, WebhookHealth } from "../../../client/index.ts"
 import { useBeside, useOne, useSymbols } from "../data.ts"
 import { useFew } from "../list.ts"
 import { assetsOf, EventSummary } from "../parts/EventSummary.tsx"
+import { expiryOf } from "../parts/expiry.ts"
 import { Page, Section } from "../parts/Page.tsx"
 import { Sparkline } from "../parts/Sparkline.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
-import { left, Time, useNow } from "../parts/Time.tsx"
+import { Time, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
 import { WebhookState, webhookName } from "./Webhooks.tsx"
 
-const SOON_MS = 14 * 86_400_000
 const SHOWN = 8
 
 export const HomePage = () => {
@@ -126,18 +126,12 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
           ]
         : []
     }),
-    ...keys.flatMap(
-      ({ expiresAt, id, label }): ReadonlyArray<Item> =>
-        expiresAt === null || Date.parse(expiresAt) - now > SOON_MS
-          ? []
-          : [
-              [
-                id,
-                `/keys/new?replaces=${id}`,
-                Date.parse(expiresAt) <= now ? `API key ${label} has expired` : `API key ${label} expires in ${left(expiresAt, now)}`
-              ]
-            ]
-    )
+    ...keys.flatMap(({ expiresAt, hint, id, label }): ReadonlyArray<Item> => {
+      const { state, words } = expiryOf(expiresAt, now)
+      return state === "never" || state === "later"
+        ? []
+        : [[id, `/keys/new?replaces=${id}`, `API key ${label === "" ? hint : label} ${words.toLowerCase()}`]]
+    })
   ]
   return (
     <Section title="Needs attention">

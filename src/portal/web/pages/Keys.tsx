@@ -6,24 +6,23 @@ import { post } from "../api.ts"
 import { useNames, useOne } from "../data.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
+import { expiryOf } from "../parts/expiry.ts"
 import { notify } from "../parts/Notices.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { left, Time, useNow } from "../parts/Time.tsx"
+import { Time, useNow } from "../parts/Time.tsx"
 
-const SOON_MS = 14 * 86_400_000
+const tones = { never: "good", later: "good", soon: "wait", expired: "bad" } as const
 
 /** Whether a key is valid, and for how long. */
 const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) => {
   const now = useNow(60_000)
   if (revokedAt !== null) return <Status tone="idle">Revoked</Status>
-  if (expiresAt === null) return <Status tone="good">No expiry</Status>
-  const ms = Date.parse(expiresAt) - now
-  if (ms <= 0) return <Status tone="bad">Expired</Status>
+  const { state, words } = expiryOf(expiresAt, now)
   return (
-    <span title={expiresAt}>
-      <Status tone={ms < SOON_MS ? "wait" : "good"}>{`${left(expiresAt, now)} left`}</Status>
+    <span title={expiresAt ?? undefined}>
+      <Status tone={tones[state]}>{words}</Status>
     </span>
   )
 }

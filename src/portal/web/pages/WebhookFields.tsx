@@ -99,7 +99,8 @@ const groups: Readonly<Record<string, string>> = {
   deposit_address: "Deposit addresses",
   balance: "Balances",
   vault: "Vaults",
-  webhook: "Webhooks"
+  webhook: "Webhooks",
+  api_key: "API keys"
 }
 
 /** Event kinds by topic, each with an example payload. */

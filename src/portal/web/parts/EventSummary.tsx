@@ -1,4 +1,4 @@
-/** What an event is about, in one line: amount and asset, vault, counterparty, hash; or the address, the vault, the webhook. */
+/** What an event is about, in one line: amount and asset, vault, counterparty, hash; or the address, the vault, the webhook, the key. */
 import { ArrowDownLeft, ArrowUpRight } from "lucide-react"
 import { Link } from "react-router"
 import type { DepositAddress, Transaction, Vault } from "../../../client/index.ts"
@@ -16,6 +16,7 @@ export interface EventData {
   readonly vault?: Vault
   readonly webhookId?: string
   readonly webhook?: { readonly disabledReason?: string; readonly previousSecretExpiresAt?: string }
+  readonly apiKey?: { readonly id: string; readonly label: string; readonly expiresAt: string }
 }
 
 /** Assets in events, whose symbols a list needs. */
@@ -32,7 +33,7 @@ export interface EventSummaryProps {
 export const EventSummary = ({ data, symbolOf, vault = true }: EventSummaryProps) => {
   const nameOf = useNames()
   if (data === undefined) return null
-  const { balance, depositAddress, transaction, vaultId, webhook } = data
+  const { apiKey, balance, depositAddress, transaction, vaultId, webhook } = data
   const where = vault && vaultId !== undefined ? <span>{nameOf(vaultId)}</span> : null
   if (transaction !== undefined) {
     const inbound = transaction.direction === "inbound"
@@ -81,6 +82,15 @@ export const EventSummary = ({ data, symbolOf, vault = true }: EventSummaryProps
       <span className="about">
         <span>
           Previous secret valid until <Time at={webhook.previousSecretExpiresAt} />
+        </span>
+      </span>
+    )
+  if (apiKey !== undefined)
+    return (
+      <span className="about">
+        <span className="main">{apiKey.label === "" ? apiKey.id : apiKey.label}</span>
+        <span>
+          expires <Time at={apiKey.expiresAt} />
         </span>
       </span>
     )
