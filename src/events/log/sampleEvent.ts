@@ -11,7 +11,8 @@ import { type DataOf, type Kind, kinds } from "./Kind.ts"
 const noId = (prefix: string): string => `${prefix}_${"0".repeat(26)}`
 const ENTITY = noId("entity"),
   VAULT = noId("vault"),
-  WEBHOOK = noId("whs")
+  WEBHOOK = noId("whs"),
+  API_KEY = noId("key")
 const DIGEST = "0".repeat(64)
 const ADDRESS = `0x${"0".repeat(40)}`
 const ASSET = "ethereum/native"
@@ -78,7 +79,12 @@ const samples: { readonly [K in Kind]: Sample<DataOf<K>> } = {
     webhookId: WEBHOOK,
     webhook: { id: WEBHOOK, status: "DISABLED", disabledReason: "FAILING", disabledAt: at }
   }),
-  "webhook.secret_rotated": (at) => ({ webhookId: WEBHOOK, webhook: { id: WEBHOOK, previousSecretExpiresAt: at } })
+  "webhook.secret_rotated": (at) => ({ webhookId: WEBHOOK, webhook: { id: WEBHOOK, previousSecretExpiresAt: at } }),
+  "api_key.expiring": (at) => ({
+    apiKeyId: API_KEY,
+    apiKey: { id: API_KEY, label: "Sample", userId: noId("user"), expiresAt: at, lastUsedAt: null },
+    daysBefore: 7
+  })
 }
 
 /** The envelope's text of a kind's sample, with this id. */
