@@ -35,6 +35,8 @@ export const layer = (url: Redacted.Redacted) =>
       const waiting = new Map<string, Array<Queue.Queue<void>>>()
       const hearing = new Map<string, Array<(payload: string) => void>>()
       let connected: pg.Client | undefined
+      /** The last LISTEN of the connection: the driver takes one statement at a time. */
+      let last: Promise<unknown> = Promise.resolve()
 
       const listen = Effect.async<void>((resume) => {
         const client = new pg.Client({
@@ -75,7 +77,8 @@ export const layer = (url: Redacted.Redacted) =>
             Effect.map(Queue.sliding<void>(1), (queue) => {
               waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
               if (heard !== undefined) hearing.set(channel, [...(hearing.get(channel) ?? []), heard])
-              connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
+              const client = connected
+              if (client !== undefined) last = last.then(() => client.query(`LISTEN ${client.escapeIdentifier(channel)}`)).catch(() => {})
               return { next: Queue.take(queue), now: () => void Queue.unsafeOffer(queue, undefined) }
             }),
             asked.open

@@ -126,7 +126,7 @@ describe("POST /v1/webhooks", () => {
       expect([kind, answer.status, issues(answer)]).toEqual([kind, 400, ["eventKinds.1 invalid"]])
     }
     const all = (await app.get("/v1/openapi.json")).json.components.schemas.EventKind.enum
-    expect(all).toHaveLength(15)
+    expect(all).toHaveLength(16)
     const webhook = await create(app, keys.owner, { eventKinds: all, status: "DISABLED" })
     expect(webhook.eventKinds).toEqual(all)
   })

@@ -1,5 +1,6 @@
 /** Headers of webhooks: creating, changing and reading them. C-12. */
 import { describe, expect, test } from "bun:test"
+import * as Id from "../../../src/values/Id.ts"
 import { useApi } from "../../support/api.ts"
 import { create, issues, patch, short, tryCreate, useKeys } from "../../support/webhookFixtures.ts"
 
@@ -135,6 +136,12 @@ describe("headers of a webhook", () => {
 
   test("a deleted webhook has none", async () => {
     const { id } = await create(app, keys.owner, { headers: [{ name: "X-A", value: "a" }] })
+    // One with a delivery keeps its row.
+    await app.sql(
+      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, failure_reason, organization_id, sequence)
+       SELECT $2, $3, w.id, 'transaction.confirmed', 'FAILED', 'EXHAUSTED', w.organization_id, 1 FROM webhooks w WHERE w.id = $1`,
+      [id, Id.make("del"), Id.make("evt")]
+    )
     expect(await sealed(id)).toBeInstanceOf(Buffer)
     await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
     expect(await app.sql("SELECT header_names, gateway_credentials FROM webhooks WHERE id = $1", [id])).toEqual([
