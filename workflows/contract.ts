@@ -55,7 +55,7 @@ export const stepOptions = {
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
 } as const
 
-/** How long a delivery's workflow waits for the signal of an attempt in flight, in ms; an attempt takes at most 11 s. */
+/** How long a delivery's workflow waits for the signal of an attempt in flight, in ms; an attempt takes at most 11 s, or 16 s with a new access token. */
 export const IN_FLIGHT_MS = 15_000
 
 /** Most deliveries of one workflow. */

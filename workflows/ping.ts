@@ -8,7 +8,8 @@ import { type Activities, type PingInput, type PingOutcome, taskQueuesOf } from 
 export async function ping(input: PingInput): Promise<PingOutcome> {
   const { ping: send } = proxyActivities<Activities>({
     taskQueue: taskQueuesOf(workflowInfo().taskQueue).pings,
-    startToCloseTimeout: "15 seconds",
+    // 5 seconds for an access token, 10 for the response and one for its body.
+    startToCloseTimeout: "18 seconds",
     retry: { maximumAttempts: 1 }
   })
   return await send(input)

@@ -176,6 +176,7 @@ describe("the OpenAPI document", () => {
       [
         "AuditAction",
         "BalanceSum",
+        "ClientAuthentication",
         "DeliveryStatus",
         "Direction",
         "EventKind",

@@ -160,8 +160,16 @@ const model = (name: string, schema: Node): string => {
     const type = closerTypes[`${name}.${field}`] ?? typeOf(own, `${name}${upper(field)}`, "result")
     const known = isRequired || isNullable(type) ? type : `${type} | None`
     // A secret is returned once, and does not belong in a log.
-    const initial = field === "secret" ? " = field(repr=False)" : isRequired ? "" : " = None"
-    return `    ${snake(field)}: ${known}${initial}\n${docstring("    ", descriptionOf(own))}`
+    const isSecret = field === "secret" || field === "clientSecret" || (field === "value" && /Header$/.test(name))
+    // A field of a merge patch that is left out is not None.
+    const isPatched = !isRequired && isNullable(type) && name.startsWith("Patched")
+    const initial = isPatched ? "UNSET" : isRequired ? "" : "None"
+    const assigned = isSecret
+      ? ` = field(${initial === "" ? "" : `default=${initial}, `}repr=False)`
+      : initial === ""
+        ? ""
+        : ` = ${initial}`
+    return `    ${snake(field)}: ${known}${isPatched ? " | Unset" : ""}${assigned}\n${docstring("    ", descriptionOf(own))}`
   })
   const parent = base === undefined ? "Model" : typeOf({ $ref: `#/components/schemas/${base}` }, base, "result")
   return dataclass(`${name}(${parent})`, descriptionOf(schema), fields.join(""))
@@ -219,7 +227,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from ._model import Event, Model
+from ._model import UNSET, Event, Model, Unset
 
 ErrorCode: TypeAlias = Literal[
 ${codes}]

@@ -29,9 +29,11 @@ from custody_client.models import (
     BalanceUpdatedEvent,
     EventKind,
     PatchedWebhookHeader,
+    PatchedWebhookOAuth,
     VaultUpdatedEvent,
     WebhookEvent,
     WebhookHeader,
+    WebhookOAuth,
 )
 from custody_client.operations import Operations
 
@@ -157,8 +159,15 @@ class Service(unittest.TestCase):
             self.assertEqual([(one.name, one.value) for one in held.headers], [("X-Api-Key", None)])
             kept = custody.update_webhook(created.id, headers=[PatchedWebhookHeader(name="x-api-key", value=None)])
             self.assertEqual([one.name for one in kept.headers], ["x-api-key"])
-            other = custody.create_webhook(**webhook(), headers=[WebhookHeader(name="X-Api-Key", value="k")])
-            self.assertEqual(len(other.headers), 1)
+            oauth = WebhookOAuth(token_url="https://login.example.com/token", client_id="custody", client_secret="a-secret")
+            self.assertNotIn("a-secret", repr(oauth))
+            other = custody.create_webhook(**webhook(), headers=[WebhookHeader(name="X-Api-Key", value="k")], oauth=oauth)
+            self.assertEqual((len(other.headers), other.oauth and other.oauth.client_authentication), (1, "basic"))
+            scoped = custody.update_webhook(other.id, oauth=PatchedWebhookOAuth(scope="a", client_authentication="post")).oauth
+            self.assertEqual(scoped and (scoped.scope, scoped.client_authentication), ("a", "post"))
+            cleared = custody.update_webhook(other.id, oauth=PatchedWebhookOAuth(scope=None)).oauth
+            self.assertEqual(cleared and (cleared.client_id, cleared.scope), ("custody", None))
+            self.assertIsNone(custody.update_webhook(other.id, oauth=None).oauth)
             custody.delete_webhook(other.id)
             self.assertIn(created.id, [one.id for one in custody.list_webhooks(status="ACTIVE", entity_id=ENTITY)])
             self.assertTrue(custody.ping_webhook(created.id).success)

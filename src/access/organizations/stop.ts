@@ -55,7 +55,7 @@ const stopSending = (organizationId: string) =>
       Effect.gen(function* () {
         yield* sql`
           UPDATE webhooks SET deleted_at = coalesce(deleted_at, now()), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
-            disabled_at = coalesce(disabled_at, now()), header_names = '{}', gateway_credentials = NULL, updated_at = now()
+            disabled_at = coalesce(disabled_at, now()), header_names = '{}', oauth = NULL, gateway_credentials = NULL, updated_at = now()
           WHERE organization_id = ${organizationId} AND (deleted_at IS NULL OR status <> 'DISABLED')`
         yield* sql`
           UPDATE recoveries SET status = 'CANCELED', completed_at = now(), updated_at = now()

@@ -18,6 +18,8 @@ export interface CreateWebhook {
   readonly description?: string | undefined
   /** Headers that every request carries, for a gateway in front of the endpoint; 4096 characters in all */
   readonly headers?: ReadonlyArray<WebhookHeader> | undefined
+  /** OAuth client credentials that get the access token of every request */
+  readonly oauth?: WebhookOAuth | undefined
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status?: WebhookStatus | undefined
 }
@@ -48,6 +50,25 @@ export interface WebhookHeader {
   readonly value: string
 }
 
+/** OAuth client credentials that get the access token of every request */
+export interface WebhookOAuth {
+  /** The token endpoint; the rules of `url` hold */
+  readonly tokenUrl: string
+  /** The service's client id at the token server */
+  readonly clientId: string
+  /** The client's secret; it is never returned */
+  readonly clientSecret: string
+  /** Requested scope, if any */
+  readonly scope?: string | undefined
+  /** Requested audience, if any: a parameter that some token servers require */
+  readonly audience?: string | undefined
+  /** How the client authenticates: basic, by the Authorization header; post, by parameters in the body */
+  readonly clientAuthentication?: ClientAuthentication | undefined
+}
+
+/** How the client authenticates: basic, by the Authorization header; post, by parameters in the body */
+export type ClientAuthentication = "basic" | "post"
+
 /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
 export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
 
@@ -75,6 +96,8 @@ export interface WebhookWithSecret {
   readonly notificationEmail: string
   /** Headers that every request carries, without their values */
   readonly headers: ReadonlyArray<ShownWebhookHeader>
+  /** OAuth client credentials that get the access token of every request; null without any */
+  readonly oauth: ShownWebhookOAuth | null
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
@@ -88,6 +111,22 @@ export interface ShownWebhookHeader {
   readonly name: string
   /** Always null: values are not returned */
   readonly value: string | null
+}
+
+/** OAuth client credentials, without their secret */
+export interface ShownWebhookOAuth {
+  /** The token endpoint */
+  readonly tokenUrl: string
+  /** The service's client id at the token server */
+  readonly clientId: string
+  /** Always null: the secret is not returned */
+  readonly clientSecret: string | null
+  /** Requested scope; null for none */
+  readonly scope: string | null
+  /** Requested audience; null for none */
+  readonly audience: string | null
+  /** How the client authenticates: basic, by the Authorization header; post, by parameters in the body */
+  readonly clientAuthentication: ClientAuthentication
 }
 
 export interface Webhook {
@@ -113,6 +152,8 @@ export interface Webhook {
   readonly notificationEmail: string
   /** Headers that every request carries, without their values */
   readonly headers: ReadonlyArray<ShownWebhookHeader>
+  /** OAuth client credentials that get the access token of every request; null without any */
+  readonly oauth: ShownWebhookOAuth | null
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
@@ -183,6 +224,8 @@ export interface WebhookWithHealth {
   readonly notificationEmail: string
   /** Headers that every request carries, without their values */
   readonly headers: ReadonlyArray<ShownWebhookHeader>
+  /** OAuth client credentials that get the access token of every request; null without any */
+  readonly oauth: ShownWebhookOAuth | null
   /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
@@ -228,6 +271,7 @@ export interface UpdateWebhook {
   readonly description?: string | null | undefined
   /** All headers from now on. A value of null keeps the stored one, but not if the origin of `url` changes */
   readonly headers?: ReadonlyArray<PatchedWebhookHeader> | null | undefined
+  readonly oauth?: PatchedWebhookOAuth | null | undefined
 }
 
 export interface PatchedWebhookHeader {
@@ -235,6 +279,22 @@ export interface PatchedWebhookHeader {
   readonly name: string
   /** Value; null keeps the stored one */
   readonly value: string | null
+}
+
+/** Changes of the OAuth client credentials. The stored secret is not kept if the origin of `url` or `tokenUrl` changes */
+export interface PatchedWebhookOAuth {
+  /** The token endpoint; the rules of `url` hold */
+  readonly tokenUrl?: string | undefined
+  /** The service's client id at the token server */
+  readonly clientId?: string | undefined
+  /** The client's secret; null or none keeps the stored one */
+  readonly clientSecret?: string | null | undefined
+  /** Requested scope, if any */
+  readonly scope?: string | null | undefined
+  /** Requested audience, if any: a parameter that some token servers require */
+  readonly audience?: string | null | undefined
+  /** How the client authenticates: basic, by the Authorization header; post, by parameters in the body */
+  readonly clientAuthentication?: ClientAuthentication | undefined
 }
 
 export interface RotateSecret {
@@ -341,7 +401,7 @@ export interface Delivery {
 export interface Attempt {
   /** When the attempt began */
   readonly at: string
-  /** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
+  /** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. auth_error: there is no access token, see `detail`. Values may be added. */
   readonly result: AttemptResult
   /** HTTP status of the response; 0 without a response */
   readonly httpStatus: number
@@ -349,11 +409,11 @@ export interface Attempt {
   readonly latencyMs: number
   /** Beginning of the response body, at most 1024 bytes */
   readonly bodySnippet: string | null
-  /** Why the response could not be read as HTTP, in the parser's words; null for every other outcome */
+  /** Why the response could not be read as HTTP, in the parser's words, or why there is no access token; null for every other outcome */
   readonly detail: string | null
 }
 
-/** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
+/** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. auth_error: there is no access token, see `detail`. Values may be added. */
 export type AttemptResult =
   | "2xx"
   | "3xx"
@@ -368,6 +428,7 @@ export type AttemptResult =
   | "network_error"
   | "interrupted"
   | "proxy_error"
+  | "auth_error"
 
 export interface EventDeliveries {
   readonly data: ReadonlyArray<Delivery>

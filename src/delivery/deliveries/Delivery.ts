@@ -27,7 +27,8 @@ export const results = [
   "blocked_address",
   "network_error",
   "interrupted",
-  "proxy_error"
+  "proxy_error",
+  "auth_error"
 ] as const
 /** The result of an attempt. */
 export type Result = (typeof results)[number]
@@ -38,7 +39,7 @@ export const Attempt = Schema.Struct({
   result: Schema.Literal(...results).annotations({
     identifier: "AttemptResult",
     description:
-      "2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added."
+      "2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. auth_error: there is no access token, see `detail`. Values may be added."
   }),
   httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response", examples: [200] }),
   latencyMs: Schema.Int.annotations({
@@ -47,7 +48,8 @@ export const Attempt = Schema.Struct({
   }),
   bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" }),
   detail: Schema.NullOr(Schema.String).annotations({
-    description: "Why the response could not be read as HTTP, in the parser's words; null for every other outcome",
+    description:
+      "Why the response could not be read as HTTP, in the parser's words, or why there is no access token; null for every other outcome",
     examples: ["Invalid character in Content-Length"]
   })
 }).annotations({ identifier: "Attempt" })

@@ -28,7 +28,7 @@ const IN_FLIGHT = 20
  */
 export const LONGEST = 20
 const BEGINNING = "14 seconds",
-  RESULT = "14 seconds"
+  RESULT = "17 seconds"
 
 const decodeTimes = decodeRows(Schema.Struct({ until: Schema.String }))
 const decodeResults = decodeRows(PingResult.omit("success"))
@@ -95,7 +95,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
             workflowId: `ping/${eventId}`,
             taskQueue: temporal.taskQueue,
             args: [{ webhookId, eventId, ...(eventKind === undefined ? {} : { eventKind }) } satisfies PingInput],
-            workflowExecutionTimeout: "30 seconds",
+            workflowExecutionTimeout: "33 seconds",
             // A worker that is killed during a task is detected after this time, and another one continues.
             workflowTaskTimeout: "5 seconds",
             // A client is waiting for it, so it has priority over deliveries and notices, whose priority is 3.

@@ -23,7 +23,8 @@ const decode = decodeRows(
     body: Schema.String,
     attempts: Schema.Number,
     secrets: Schema.Array(Bytes),
-    headerNames: Schema.Array(Schema.String)
+    headerNames: Schema.Array(Schema.String),
+    hasToken: Schema.Boolean
   })
 )
 
@@ -48,10 +49,11 @@ export class RequestPreview extends Effect.Service<RequestPreview>()("custody/Re
           const [row] = yield* decode(sql`
           SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.sequence, w.url, e.payload AS body,
             (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,
-            ${Secret.live(sql, "d.webhook_id")} AS secrets, w.header_names AS "headerNames"
+            ${Secret.live(sql, "d.webhook_id")} AS secrets, w.header_names AS "headerNames",
+            w.oauth IS NOT NULL AS "hasToken"
           FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`)
           if (row === undefined) return yield* notFound()
-          const { attempts, body, eventId, headerNames, kind, secrets, sequence, url, webhookId } = row
+          const { attempts, body, eventId, hasToken, headerNames, kind, secrets, sequence, url, webhookId } = row
           const headers = sign.headers({
             id: eventId,
             timestamp: Math.floor(Date.now() / 1_000),
@@ -63,6 +65,7 @@ export class RequestPreview extends Effect.Service<RequestPreview>()("custody/Re
             headers: {
               // Their values are secrets.
               ...Object.fromEntries(headerNames.map((name) => [name, "***"])),
+              ...(hasToken ? { authorization: "Bearer ***" } : {}),
               ...sign.descriptive({ deliveryId, attempt: attempts + 1, kind, sequence }),
               ...headers
             },

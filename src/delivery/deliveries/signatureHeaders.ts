@@ -44,6 +44,9 @@ export const headers = ({ body, ed25519, id, secrets, timestamp }: Signed) => {
   }
 }
 
+/** The `User-Agent` of every request to an endpoint or a token server. */
+export const USER_AGENT = "custody-data-service-webhooks/1"
+
 /** Other headers of a delivery's request. */
 export const descriptive = ({
   attempt,
@@ -61,7 +64,7 @@ export const descriptive = ({
   readonly test?: boolean | undefined
 }) => ({
   "content-type": "application/json",
-  "user-agent": "custody-data-service-webhooks/1",
+  "user-agent": USER_AGENT,
   "x-service-delivery-id": deliveryId,
   "x-service-attempt": String(attempt),
   "x-service-event-kind": kind,

@@ -76,7 +76,7 @@ export interface Started {
   readonly detach: () => void
 }
 
-/** No secret of the webhook, or not its headers, can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent without them. */
+/** No secret of the webhook, or not its headers and OAuth secret, can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent without them. */
 class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 /** The resolver of this process is away: the attempt counts for nothing. */
 class ResolverAway extends Data.TaggedError("ResolverAway") {}
@@ -136,7 +136,9 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be decrypted with MASTER_KEY` })
       const credentials = gateway.open(master, begun.webhookId, begun.gatewayCredentials)
       if (credentials === undefined)
-        return yield* new SecretUnreadable({ message: `the headers of ${begun.webhookId} cannot be decrypted with MASTER_KEY` })
+        return yield* new SecretUnreadable({
+          message: `the headers and OAuth secret of ${begun.webhookId} cannot be decrypted with MASTER_KEY`
+        })
       const answer = yield* webhookClient.send({
         webhookId: begun.webhookId,
         url: begun.url,

@@ -85,7 +85,9 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               credentials,
               wanted: Effect.succeed(true),
               // A ping has one attempt, which must not be wasted on a connection that the endpoint is about to close.
-              fresh: true
+              fresh: true,
+              // It shows whether the credentials work now.
+              newToken: true
             })
             .pipe(Effect.catchTag("Withdrawn", Effect.die))
           yield* soon(sql`

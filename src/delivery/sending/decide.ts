@@ -79,7 +79,7 @@ export interface Outcome {
   readonly result: Result
   readonly httpStatus: number
   readonly retryAfterSeconds: number | undefined
-  /** Whether a kept connection turned out to be closed. */
+  /** Whether a kept connection turned out to be closed, or a kept access token to be no longer accepted. */
   readonly stale: boolean
 }
 
@@ -99,7 +99,7 @@ export type Next = Data.TaggedEnum<{
   Delivered: object
   /** It is attempted again after the wait. */
   RetryAt: { readonly waitMs: number }
-  /** It is attempted again at once, on a new connection. */
+  /** It is attempted again at once, on a new connection and with a new access token. */
   Again: object
   /** It joins its webhook's queue, or stays there. */
   Hold: object

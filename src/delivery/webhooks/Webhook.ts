@@ -7,6 +7,7 @@ import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { Timestamp } from "../../values/Timestamp.ts"
 import { NewHeaders, PatchedHeaders, ShownHeaders } from "./headers.ts"
+import { NewOAuth, PatchedOAuth, ShownOAuth } from "./oauth.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const message = (text: string) => ({ message: () => text })
@@ -45,6 +46,7 @@ const fields = {
   ),
   notificationEmail: described("Where operational notices go", "ops@example.com"),
   headers: ShownHeaders,
+  oauth: nullable(ShownOAuth, "OAuth client credentials that get the access token of every request; null without any"),
   previousSecretExpiresAt: nullable(Timestamp, "When the previous secret expires; null if only one secret is active"),
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -201,6 +203,7 @@ export const CreateWebhook = Schema.Struct({
   vaultIds: Schema.optionalWith(Vaults, { default: () => null }),
   description: Schema.optionalWith(Description, { default: () => "" }),
   headers: Schema.optionalWith(NewHeaders, { default: () => [] }),
+  oauth: Schema.optional(NewOAuth),
   status: Schema.optionalWith(WebhookStatus, { default: () => "ACTIVE" as const })
 }).annotations({ identifier: "CreateWebhook" })
 export type CreateWebhook = typeof CreateWebhook.Type
@@ -233,7 +236,7 @@ export const WebhookPreview = Schema.Struct({
 
 /**
  * Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` removes the filter, in `description`
- * and `headers` it clears them.
+ * `headers` and `oauth` it clears them.
  */
 export const UpdateWebhook = Schema.Struct({
   url: Schema.optional(Url),
@@ -241,6 +244,7 @@ export const UpdateWebhook = Schema.Struct({
   vaultIds: Schema.optional(Vaults),
   status: Schema.optional(WebhookStatus),
   description: Schema.optional(Schema.NullOr(Description)),
-  headers: Schema.optional(Schema.NullOr(PatchedHeaders))
+  headers: Schema.optional(Schema.NullOr(PatchedHeaders)),
+  oauth: Schema.optional(Schema.NullOr(PatchedOAuth))
 }).annotations({ identifier: "UpdateWebhook" })
 export type UpdateWebhook = typeof UpdateWebhook.Type

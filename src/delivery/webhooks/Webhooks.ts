@@ -14,17 +14,18 @@ import * as EventLog from "../../events/log/EventLog.ts"
 import { covers } from "../../events/log/matching.ts"
 import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
-import { problem } from "../../http/Problem.ts"
+import { type ProblemOf, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { transaction } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
+import { changesOf } from "./auditedChanges.ts"
 import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { type CredentialChange, changedCredentials } from "./changedCredentials.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
 import * as gateway from "./gatewayCredentials.ts"
-import { withValues } from "./headers.ts"
 import { requireRoom } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as queue from "./queue.ts"
@@ -33,15 +34,6 @@ import * as url from "./url.ts"
 import { type CreateWebhook, type RotateSecret, type UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
 import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
-
-/** A URL for the audit log: its path and query may contain a secret of the endpoint. */
-const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
-
-/** The names of headers for the audit log; null without any. */
-const namesOf = (headers: Webhook["headers"]) => (headers.length === 0 ? null : headers.map(({ name }) => name))
-
-const audited = ({ headers, url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url), headers: namesOf(headers) })
-const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail", "headers"] as const
 
 const decode = decodeRows(Webhook)
 const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
@@ -55,14 +47,35 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
     const settings = yield* Settings
     const allowed: url.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
 
-    const checkUrl = (text: string) =>
+    const checkUrl = (text: string, field = "url"): Effect.Effect<string, ProblemOf<"invalid_body" | "url_not_deliverable">> =>
       Either.match(url.check(text, allowed), {
         onRight: (href) => Effect.succeed(href),
         onLeft: ({ code, detail }) =>
           code === "invalid_body"
-            ? Effect.fail(invalidFields([fieldIssue("url", detail)]))
-            : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
+            ? Effect.fail(invalidFields([fieldIssue(field, detail)]))
+            : Effect.fail(
+                problem("url_not_deliverable", `${field} ${detail}.`, { fields: [fieldIssue(field, detail, "url_not_deliverable")] })
+              )
       })
+
+    /** A body's credentials with the token URL to store. */
+    const checkTokenUrl = ({
+      headers,
+      oauth
+    }: CredentialChange): Effect.Effect<CredentialChange, ProblemOf<"invalid_body" | "url_not_deliverable">> =>
+      oauth?.tokenUrl === undefined
+        ? Effect.succeed({ headers, oauth })
+        : Effect.map(checkUrl(oauth.tokenUrl, "oauth.tokenUrl"), (tokenUrl) => ({ headers, oauth: { ...oauth, tokenUrl } }))
+
+    /** Names of headers, OAuth client credentials without their secret, and everything encrypted: values of their columns. */
+    const storedCredentials = (webhookId: string, credentials: gateway.GatewayCredentials) => {
+      const { clientSecret: _, ...oauth } = credentials.oauth ?? {}
+      return [
+        sql`${credentials.headers.map(([name]) => name)}::text[]`,
+        sql`${credentials.oauth === null ? null : JSON.stringify(oauth)}::jsonb`,
+        sql`${gateway.seal(master, webhookId, credentials)}::bytea`
+      ]
+    }
 
     const audit = (principal: PrincipalState, action: Action, webhookId: string, changes: Changes = {}) =>
       recordOf(sql, principal, action, { type: "webhook", id: webhookId }, changes)
@@ -79,22 +92,20 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      const headers = yield* withValues(body.headers, [])
+      const credentials = yield* changedCredentials(yield* checkTokenUrl(body), href, undefined)
       yield* requireRoom(sql, entityIds, { active: body.status !== "DISABLED", added: true })
-      return { href, entityIds, headers }
+      return { href, entityIds, credentials }
     })
 
-    /** The headers of a locked webhook after a patch; undefined if they stay. Stored values are not sent to another origin. */
-    const patchedHeaders = Effect.fnUntraced(function* (known: Webhook, { headers }: UpdateWebhook, href: string) {
-      const stays = originOf(href) === originOf(known.url)
-      if (headers === undefined) {
-        if (stays || known.headers.length === 0) return undefined
-        return yield* invalidFields([fieldIssue("headers", "must be sent again with their values, because the origin of url changes")])
-      }
+    /** The credentials of a locked webhook after a patch; undefined if they stay. */
+    const patchedCredentials = Effect.fnUntraced(function* (known: Webhook, patch: UpdateWebhook, href: string) {
+      const isWithout = known.headers.length === 0 && known.oauth === null
+      const isNew = patch.headers !== undefined || patch.oauth !== undefined
+      if (!isNew && (isWithout || href === known.url)) return undefined
       const [row] = yield* decodeCredentials(sql`SELECT gateway_credentials AS sealed FROM webhooks WHERE id = ${known.id}`)
       const stored = gateway.open(master, known.id, row?.sealed ?? null)
-      // Without the key that encrypted them, they can only be replaced.
-      return yield* withValues(headers ?? [], stays && stored !== undefined ? stored.headers : [])
+      const credentials = yield* changedCredentials(yield* checkTokenUrl(patch), href, { ...known, stored })
+      return isNew ? credentials : undefined
     })
 
     /** Locks the webhook, checks that the caller may apply this patch, and returns what it changes. Call it in a transaction. */
@@ -111,9 +122,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
-      const headers = yield* patchedHeaders(known, patch, href)
+      const credentials = yield* patchedCredentials(known, patch, href)
       if (enabling) yield* requireRoom(sql, known.entityIds, { active: true, added: false })
-      return { known, href, headers, status, enabling, resuming, disabling, moving }
+      return { known, href, credentials, status, enabling, resuming, disabling, moving }
     })
 
     const removeSecrets = (webhookId: string) => sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
@@ -157,16 +168,16 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
-        const { entityIds, headers, href } = yield* requireCreatable(principal, body)
+        const { credentials, entityIds, href } = yield* requireCreatable(principal, body)
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
         yield* sql`
           INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email,
-            header_names, gateway_credentials)
+            header_names, oauth, gateway_credentials)
           VALUES (${id}, ${principal.organizationId}, ${href}, ${body.description}, ${body.status}, ${disabled ? "MANUAL" : null},
             CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail},
-            ${headers.map(([name]) => name)}::text[], ${gateway.seal(master, id, { headers })})`
+            ${sql.csv(storedCredentials(id, credentials))})`
         yield* sql`
           INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
           SELECT w.id, a.id, w.organization_id, w.created_at, w.status
@@ -174,13 +185,17 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
         if (body.status === "PAUSED") yield* queue.pause(sql, id)
         const made = yield* read(id)
-        yield* audit(principal, "webhook.created", id, changed(auditedFields, undefined, audited(made)))
+        yield* audit(principal, "webhook.created", id, changesOf(undefined, made, {}))
         return { ...made, secret: Redacted.value(secret) }
       }),
 
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
-        const { disabling, enabling, headers, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
+        const { credentials, disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(
+          principal,
+          webhookId,
+          patch
+        )
         if (Object.keys(patch).length === 0) return known
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
@@ -202,9 +217,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
             ${
-              headers === undefined
+              credentials === undefined
                 ? sql.literal("")
-                : sql`header_names = ${headers.map(([name]) => name)}::text[], gateway_credentials = ${gateway.seal(master, webhookId, { headers })},`
+                : sql`(header_names, oauth, gateway_credentials) = ROW(${sql.csv(storedCredentials(webhookId, credentials))}),`
             }
             updated_at = now()
           WHERE id = ${webhookId}`
@@ -214,15 +229,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           yield* cancelWaiting(sql, webhookId, sql`(${uncovered} OR ${unseen})`)
         }
         const now = yield* read(webhookId)
-        const path = href === known.url ? {} : { url: { old: originOf(known.url), new: originOf(href) } }
-        const values = patch.headers?.some(({ value }) => value !== null)
-          ? { headers: { old: namesOf(known.headers), new: namesOf(now.headers) } }
-          : {}
-        yield* audit(principal, "webhook.updated", webhookId, {
-          ...changed(auditedFields, audited(known), audited(now)),
-          ...path,
-          ...values
-        })
+        yield* audit(principal, "webhook.updated", webhookId, changesOf(known, now, patch))
         return now
       }, afterwards),
 
@@ -238,7 +245,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* endRecoveries(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
-            disabled_at = coalesce(disabled_at, now()), header_names = '{}', gateway_credentials = NULL, updated_at = now() WHERE id = ${webhookId}`
+            disabled_at = coalesce(disabled_at, now()), header_names = '{}', oauth = NULL, gateway_credentials = NULL, updated_at = now() WHERE id = ${webhookId}`
         // A deleted webhook never sends again.
         yield* removeSecrets(webhookId)
       }, afterwards),

@@ -16,6 +16,7 @@ export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason 
   w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
   (SELECT coalesce(json_agg(json_build_object('name', h.name, 'value', NULL) ORDER BY h.place), '[]')
     FROM unnest(w.header_names) WITH ORDINALITY AS h (name, place)) AS headers,
+  w.oauth || '{"clientSecret": null}' AS oauth,
   (SELECT max(s.expires_at) FROM webhook_secrets s WHERE s.webhook_id = w.id AND s.expires_at > clock_timestamp()) AS "previousSecretExpiresAt",
   w.created_at AS "createdAt", w.updated_at AS "updatedAt"`
 

@@ -6,9 +6,13 @@ import { Either, Schema } from "effect"
 import type { Sealing } from "../../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../../runtime/crypto/reencryptSecrets.ts"
 
+import { OAuth } from "./oauth.ts"
+
 const GatewayCredentials = Schema.Struct({
   /** Names and values. */
-  headers: Schema.Array(Schema.Tuple(Schema.String, Schema.Redacted(Schema.String)))
+  headers: Schema.Array(Schema.Tuple(Schema.String, Schema.Redacted(Schema.String))),
+  /** OAuth client credentials. */
+  oauth: Schema.NullOr(OAuth)
 })
 export type GatewayCredentials = typeof GatewayCredentials.Type
 
@@ -17,11 +21,13 @@ const encode = Schema.encodeSync(Stored),
   decode = Schema.decodeEither(Stored)
 
 /** No credentials. */
-export const NONE: GatewayCredentials = { headers: [] }
+export const NONE: GatewayCredentials = { headers: [], oauth: null }
 
 /** The ciphertext of a webhook's credentials; null if there are none. */
 export const seal = (master: Sealing, webhookId: string, credentials: GatewayCredentials): Buffer | null =>
-  credentials.headers.length === 0 ? null : master.seal("gateway-credentials", Buffer.from(encode(credentials)), webhookId)
+  credentials.headers.length === 0 && credentials.oauth === null
+    ? null
+    : master.seal("gateway-credentials", Buffer.from(encode(credentials)), webhookId)
 
 /** A webhook's credentials from their ciphertext; undefined if neither the current nor the previous master key decrypts it. */
 export const open = (master: Sealing, webhookId: string, sealed: Buffer | null): GatewayCredentials | undefined => {

@@ -45,6 +45,9 @@ const allowedHost = (hostname: string, { cidrs }: Allowed): boolean => {
 /** The host of a stored URL, for people; a URL older than the rules may have none. */
 export const hostOf = (text: string): string => (URL.canParse(text) ? new URL(text).hostname : "a URL without a host")
 
+/** A URL's origin for people: its path and query may contain a secret of the endpoint. */
+export const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
+
 /** The URL to store, or why it is rejected. */
 export const check = (text: string, allowed: Allowed): Either.Either<string, RefusedUrl> => {
   if (text.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)

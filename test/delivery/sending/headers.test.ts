@@ -88,7 +88,7 @@ describe.concurrent("headers of a webhook", () => {
     const [row] = await app.sql("SELECT gateway_credentials FROM webhooks WHERE id = $1", [id])
     await app.sql("UPDATE webhooks SET gateway_credentials = '\\x00' WHERE id = $1", [id])
     await feedTransactions(app, [4])
-    await until("the log says why", () => app.main?.output().includes(`the headers of ${id} cannot be decrypted`))
+    await until("the log says why", () => app.main?.output().includes(`the headers and OAuth secret of ${id} cannot be decrypted`))
     expect(receiver.to("/sealed")).toEqual([])
     await app.sql("UPDATE webhooks SET gateway_credentials = $2 WHERE id = $1", [id, row?.["gateway_credentials"]])
     await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")

@@ -23,6 +23,7 @@ describe("POST /v1/webhooks", () => {
       vaultIds: null,
       notificationEmail: "ops@example.com",
       headers: [],
+      oauth: null,
       previousSecretExpiresAt: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: expect.any(String),

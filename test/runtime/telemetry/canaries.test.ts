@@ -1,5 +1,5 @@
 /**
- * Planted secrets: signing secrets, values of headers, API keys, the master key, the platform token and the database's password are used in
+ * Planted secrets: signing secrets, values of headers, OAuth secrets and tokens, API keys, the master key, the platform token and the database's password are used in
  * every way that the service offers, and afterwards appear nowhere: not in a dump of the database, not in logs,
  * traces, metrics or responses, not in what endpoints receive, and not in Temporal's histories.
  * Reliability T9, T10, T21, T22. Decisions D-10, D-25.
@@ -121,6 +121,16 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
   const headersOf = (value: string) => [{ name: "Authorization", value: `Bearer ${value}` }]
   const refusing = await create(app, key, { url: receiver.url("/refuses"), headers: headersOf(headerValue) })
 
+  const [clientSecret, token] = [`s-${randomUUID()}`, `t-${randomUUID()}`]
+  receiver.on("/token", ({ headers }) =>
+    decodeURIComponent(atob((headers["authorization"] ?? "").replace("Basic ", ""))) === `custody:${clientSecret}`
+      ? Response.json({ access_token: token, token_type: "bearer", expires_in: 600 })
+      : Response.json({ error: "invalid_client", error_description: clientSecret }, { status: 400 })
+  )
+  const oauth = { tokenUrl: receiver.url("/token"), clientId: "custody", clientSecret }
+  const granted = await create(app, key, { url: receiver.url("/refuses"), oauth })
+  const denied = await create(app, key, { url: receiver.url("/refuses"), oauth: { ...oauth, clientId: "other" } })
+
   // Delivered, refused and retried, pinged, redelivered, disabled.
   await app.feed([transaction("vault_a", 1), transaction("vault_a", 2)])
   const ended = async (webhookId: string, status: string) =>
@@ -132,6 +142,15 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
   expect((await ask("POST", `/v1/webhooks/${id}/ping`, { key })).json.success).toBe(true)
   expect((await ask("POST", `/v1/webhook-deliveries/${failed.id}/redeliver`, { key })).status).toBe(202)
   await until("the redelivery", async () => (await ended(refusing.id, "FAILED")).length === 3)
+  for (const [webhookId, result] of [
+    [granted.id, "5xx"],
+    [denied.id, "auth_error"]
+  ]) {
+    const [attempt] = (await until("an attempt", async () => (await ended(webhookId, "FAILED"))[0])).attempts
+    expect(attempt).toMatchObject({ result })
+    expect(`${attempt.bodySnippet}${attempt.detail}`).toContain("***")
+    await ask("PATCH", `/v1/webhooks/${webhookId}`, { key, body: { oauth: { clientSecret, scope: `${clientSecret}\n` } } })
+  }
   await ask("PATCH", `/v1/webhooks/${refusing.id}`, { key, body: { headers: headersOf(laterValue) } })
   for (const target of [headerValue, laterValue]) {
     await ask("PATCH", `/v1/webhooks/${refusing.id}`, { key, body: { headers: [{ name: target, value: `${target}\n` }] } })
@@ -185,6 +204,8 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
     "another webhook's secret": refusing.secret.slice(6, 46),
     "value of a header": headerValue,
     "value of a header, after an update": laterValue,
+    "OAuth client's secret": clientSecret,
+    "access token": token,
     "API key": key.slice(4, 40),
     "master key": master.slice(0, 40),
     "master key, its bytes": bytes(master).toString("latin1"),
@@ -200,12 +221,12 @@ test("no planted secret appears in any dump, log, trace, response, delivery or h
     deliveries: sent.join("\n"),
     temporal: temporal.text
   }
-  // The endpoint gets the headers.
-  expect([headerValue, laterValue].map((value) => places.deliveries.includes(value))).toEqual([true, true])
+  // The endpoint gets headers and tokens.
+  expect([headerValue, laterValue, token].map((value) => places.deliveries.includes(value))).toEqual([true, true, true])
   for (const [name, canary] of canaries) {
     expect(canary.length).toBeGreaterThan(16)
     for (const [place, text] of Object.entries(places)) {
-      if (place === "deliveries" && name.startsWith("value of a header")) continue
+      if (place === "deliveries" && (name.startsWith("value of a header") || name === "access token")) continue
       expect([name, place, text.includes(canary)]).toEqual([name, place, false])
     }
   }

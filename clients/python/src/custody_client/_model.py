@@ -172,7 +172,9 @@ def encode(value: object) -> Any:
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, Model):
-        return {key: encode(getattr(value, name)) for name, key, _ in _fields_of(cast(Any, type(value)))}
+        # A field that was left out has its default.
+        left_out = {one.name for one in fields(value) if getattr(value, one.name) is one.default}
+        return {key: encode(getattr(value, name)) for name, key, _ in _fields_of(cast(Any, type(value))) if name not in left_out}
     if isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes)):
         return [encode(one) for one in value]
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from ._model import Event, Model
+from ._model import UNSET, Event, Model, Unset
 
 ErrorCode: TypeAlias = Literal[
     "invalid_parameter",
@@ -367,8 +367,33 @@ EventKind: TypeAlias = Literal[
 class ShownWebhookHeader(Model):
     name: str
     """Name; upper and lower case are the same"""
-    value: str | None
+    value: str | None = field(repr=False)
     """Always None: values are not returned"""
+
+
+ClientAuthentication: TypeAlias = Literal[
+    "basic",
+    "post",
+]
+"""How the client authenticates: basic, by the Authorization header; post, by parameters in the body"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownWebhookOAuth(Model):
+    """OAuth client credentials, without their secret"""
+
+    token_url: str
+    """The token endpoint"""
+    client_id: str
+    """The service's client id at the token server"""
+    client_secret: str | None = field(repr=False)
+    """Always None: the secret is not returned"""
+    scope: str | None
+    """Requested scope; None for none"""
+    audience: str | None
+    """Requested audience; None for none"""
+    client_authentication: ClientAuthentication | str
+    """How the client authenticates: basic, by the Authorization header; post, by parameters in the body"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,6 +422,8 @@ class Webhook(Model):
     """Where operational notices go"""
     headers: list[ShownWebhookHeader]
     """Headers that every request carries, without their values"""
+    oauth: ShownWebhookOAuth | None
+    """OAuth client credentials that get the access token of every request; None without any"""
     previous_secret_expires_at: dt.datetime | None
     """When the previous secret expires; None if only one secret is active"""
     created_at: dt.datetime
@@ -415,8 +442,26 @@ class WebhookWithSecret(Webhook):
 class WebhookHeader(Model):
     name: str
     """Name; upper and lower case are the same"""
-    value: str
+    value: str = field(repr=False)
     """Value; it is never returned"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookOAuth(Model):
+    """OAuth client credentials that get the access token of every request"""
+
+    token_url: str
+    """The token endpoint; the rules of ``url`` hold"""
+    client_id: str
+    """The service's client id at the token server"""
+    client_secret: str = field(repr=False)
+    """The client's secret; it is never returned"""
+    scope: str | None = None
+    """Requested scope, if any"""
+    audience: str | None = None
+    """Requested audience, if any: a parameter that some token servers require"""
+    client_authentication: ClientAuthentication | str | None = None
+    """How the client authenticates: basic, by the Authorization header; post, by parameters in the body"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -490,8 +535,26 @@ class WebhookWithHealth(Webhook):
 class PatchedWebhookHeader(Model):
     name: str
     """Name; upper and lower case are the same"""
-    value: str | None
+    value: str | None = field(repr=False)
     """Value; None keeps the stored one"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedWebhookOAuth(Model):
+    """Changes of the OAuth client credentials. The stored secret is not kept if the origin of ``url`` or ``token_url`` changes"""
+
+    token_url: str | None = None
+    """The token endpoint; the rules of ``url`` hold"""
+    client_id: str | None = None
+    """The service's client id at the token server"""
+    client_secret: str | None | Unset = field(default=UNSET, repr=False)
+    """The client's secret; None or none keeps the stored one"""
+    scope: str | None | Unset = UNSET
+    """Requested scope, if any"""
+    audience: str | None | Unset = UNSET
+    """Requested audience, if any: a parameter that some token servers require"""
+    client_authentication: ClientAuthentication | str | None = None
+    """How the client authenticates: basic, by the Authorization header; post, by parameters in the body"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -573,9 +636,10 @@ AttemptResult: TypeAlias = Literal[
     "network_error",
     "interrupted",
     "proxy_error",
+    "auth_error",
 ]
 """2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome.
-proxy_error: the service's egress proxy failed. Values may be added.
+proxy_error: the service's egress proxy failed. auth_error: there is no access token, see ``detail``. Values may be added.
 """
 
 
@@ -585,7 +649,7 @@ class Attempt(Model):
     """When the attempt began"""
     result: AttemptResult | str
     """2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome.
-    proxy_error: the service's egress proxy failed. Values may be added.
+    proxy_error: the service's egress proxy failed. auth_error: there is no access token, see ``detail``. Values may be added.
     """
     http_status: int
     """HTTP status of the response; 0 without a response"""
@@ -594,7 +658,9 @@ class Attempt(Model):
     body_snippet: str | None
     """Beginning of the response body, at most 1024 bytes"""
     detail: str | None
-    """Why the response could not be read as HTTP, in the parser's words; None for every other outcome"""
+    """Why the response could not be read as HTTP, in the parser's words, or why there is no access token; None for every other
+    outcome
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ from .models import (
     ExportFormat,
     Network,
     PatchedWebhookHeader,
+    PatchedWebhookOAuth,
     PingResult,
     PortfolioBalance,
     Recovery,
@@ -47,6 +48,7 @@ from .models import (
     WebhookEvent,
     WebhookEventDetail,
     WebhookHeader,
+    WebhookOAuth,
     WebhookPreview,
     WebhookSourceAddresses,
     WebhookStatus,
@@ -720,6 +722,7 @@ class Operations(Caller):
         vault_ids: Sequence[str] | None | Unset = UNSET,
         description: str | None = None,
         headers: Sequence[WebhookHeader] | None = None,
+        oauth: WebhookOAuth | None = None,
         status: WebhookStatus | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
@@ -739,6 +742,7 @@ class Operations(Caller):
                 Requires the Developer role on each vault that it covers now
             description: Free text for people
             headers: Headers that every request carries, for a gateway in front of the endpoint; 4096 characters in all
+            oauth: OAuth client credentials that get the access token of every request
             status: ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED:
                 no deliveries are created
 
@@ -758,6 +762,7 @@ class Operations(Caller):
                 "vaultIds": vault_ids,
                 "description": given(description),
                 "headers": given(headers),
+                "oauth": given(oauth),
                 "status": given(status),
             },
             idempotency_key=once(idempotency_key),
@@ -862,6 +867,7 @@ class Operations(Caller):
         status: WebhookStatus | None = None,
         description: str | None | Unset = UNSET,
         headers: Sequence[PatchedWebhookHeader] | None | Unset = UNSET,
+        oauth: PatchedWebhookOAuth | None | Unset = UNSET,
         request_id: str | None = None,
     ) -> Webhook:
         """Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields
@@ -897,6 +903,7 @@ class Operations(Caller):
                 "status": given(status),
                 "description": description,
                 "headers": headers,
+                "oauth": oauth,
             },
             request_id=request_id,
         )

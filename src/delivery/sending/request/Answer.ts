@@ -9,13 +9,14 @@ export interface Answer {
   /** Milliseconds until the response headers arrived, or until the failure. */
   readonly latencyMs: number
   readonly bodySnippet: string | null
-  /** Why a response is not accepted as HTTP; null for every other outcome. */
+  /** Why a response is not accepted as HTTP, or why there is no access token; null for every other outcome. */
   readonly detail: string | null
   /** `Retry-After` in seconds; undefined without one. */
   readonly retryAfterSeconds: number | undefined
   /**
    * Whether the request used a kept connection that turned out to be closed: it broke before the first byte of a
-   * response, or the response was 408, with which servers close idle connections. This is not the endpoint's failure.
+   * response, or the response was 408, with which servers close idle connections; or a kept access token that is no longer accepted.
+   * This is not the endpoint's failure, and the next attempt follows at once.
    */
   readonly stale: boolean
   /** Whether the service's own DNS resolver does not respond: then the attempt counts for nothing. Absent means no. */

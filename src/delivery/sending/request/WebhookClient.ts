@@ -1,8 +1,10 @@
 /**
- * Sends one request to a webhook: chooses and checks the address, signs, posts. Deliveries, redeliveries and pings all
+ * Sends one request to a webhook: chooses and checks the address, gets an access token if the
+ * webhook has OAuth client credentials, signs, posts. Deliveries, redeliveries and pings all
  * use it, and nothing else in the program connects to endpoints. Runs in the worker role only. Decisions D-24, D-30.
  */
 
+import { randomInt } from "node:crypto"
 import * as dns from "node:dns/promises"
 import * as os from "node:os"
 import { Clock, Effect, Either, type Layer, Redacted } from "effect"
@@ -12,7 +14,9 @@ import * as Format from "../../../runtime/settings/Format.ts"
 import { type InvalidSettings, Settings } from "../../../runtime/settings/Settings.ts"
 import * as sign from "../../deliveries/signatureHeaders.ts"
 import type { GatewayCredentials } from "../../webhooks/gatewayCredentials.ts"
+import type { OAuth } from "../../webhooks/oauth.ts"
 import * as webhookUrl from "../../webhooks/url.ts"
+import { type AccessToken, AccessTokens, BLOCKED, TOKEN_MS } from "./AccessTokens.ts"
 import type { Answer } from "./Answer.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { ConnectionPool } from "./ConnectionPool.ts"
@@ -40,9 +44,13 @@ export interface Sending {
   readonly credentials: GatewayCredentials
   /** Called when the connection is open and before anything is sent: whether to continue. */
   readonly wanted: Effect.Effect<boolean>
-  /** Whether to open a new connection although one may be kept; default false. */
+  /** Whether to open a new connection, and to request a new access token, although one may be kept; default false. */
   readonly fresh?: boolean
+  readonly newToken?: boolean
 }
+
+/** The outcome of a request that was not sent. */
+const UNSENT = { httpStatus: 0, latencyMs: 0, bodySnippet: null, detail: null, retryAfterSeconds: undefined, stale: false }
 
 /** Addresses of this machine and of the service's own servers: denied even if they are public. */
 const ownAddresses = (hosts: ReadonlyArray<string>) =>
@@ -87,58 +95,108 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
         onLeft: () => new address.NoAddress({ result: "blocked_address" })
       })
 
+    /** Where to connect for a URL. Idle connections that are no longer allowed are closed. `owner` is whose connections may be reused. */
+    const dial = Effect.fnUntraced(function* (text: string, owner: string, turn: number) {
+      const url = yield* judged(text)
+      const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
+      const { certificate, context } = identity.now()
+      const chosen = yield* address.choose(host, policy, lookup, turn)
+      const route = { webhookId: owner, address: chosen.address, port: Number(url.port || 443), host, certificate }
+      pool.retain(owner, ({ address, host, port }) => host === route.host && port === route.port && chosen.allowed.includes(address))
+      return { url, route, trust: context }
+    })
+
+    /** The outcome of a request for which there is no address. */
+    const unreached =
+      (owner: string, startedAt: number) =>
+      ({ resolverAway = false, result }: address.NoAddress) =>
+        Effect.sync((): Answer => {
+          pool.retain(owner)
+          // The latency would reveal whether an internal name resolves.
+          const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
+          return { ...UNSENT, result, latencyMs, resolverAway }
+        })
+    const logProxy = ({ result }: Answer) => (result === "proxy_error" ? logEgressProxy : Effect.void)
+
+    const tokens = new AccessTokens(({ body, headers, url: text, webhookId }) =>
+      Effect.suspend(() => {
+        const startedAt = performance.now()
+        const owner = `${webhookId} token`
+        let content: Buffer | undefined
+        return dial(text, owner, randomInt(1_000)).pipe(
+          Effect.flatMap((where) =>
+            post({
+              ...where,
+              pool,
+              fresh: true,
+              body,
+              startedAt,
+              deadlineMs: TOKEN_MS,
+              wanted: Effect.succeed(true),
+              headers: { ...headers, "user-agent": sign.USER_AGENT },
+              hidden: [],
+              onBody: (whole) => {
+                content = whole
+              }
+            })
+          ),
+          Effect.catchTag("Withdrawn", () => Effect.succeed<Answer>({ ...UNSENT, result: "timeout" })),
+          Effect.tap(logProxy),
+          Effect.catchTag("NoAddress", unreached(owner, startedAt)),
+          Effect.map((answer) => ({ answer, content }))
+        )
+      })
+    )
+
+    /** The request of an attempt, whose time begins when it has its token. */
+    const request = (sending: Sending, token: AccessToken | undefined): Effect.Effect<Answer, Withdrawn> =>
+      Effect.suspend(() => {
+        const startedAt = performance.now()
+        return Effect.gen(function* () {
+          const where = yield* dial(sending.url, sending.webhookId, sending.attempt - 1)
+          const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+          const signed = { id: sending.eventId, timestamp, body: sending.body, secrets: sending.secrets }
+          const ed25519 = yield* signingKeys.signBytes(Buffer.from(sign.signedText(signed)))
+          const gateway = [
+            ...sending.credentials.headers.map(([name, value]) => [name, Redacted.value(value)] as const),
+            ...(token === undefined ? [] : [["authorization", `Bearer ${Redacted.value(token.value)}`] as const])
+          ]
+          return yield* post({
+            ...where,
+            pool,
+            fresh: sending.fresh === true,
+            body: sending.body,
+            startedAt,
+            wanted: sending.wanted,
+            headers: { ...Object.fromEntries(gateway), ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) },
+            hidden: gateway.map(([, value]) => value)
+          })
+        }).pipe(Effect.tap(logProxy), Effect.catchTag("NoAddress", unreached(sending.webhookId, startedAt)))
+      })
+
+    /** The request of an attempt with an access token. */
+    const authorized = (sending: Sending, oauth: OAuth): Effect.Effect<Answer, Withdrawn> =>
+      Effect.suspend(() => {
+        const startedAt = performance.now()
+        return tokens.get(sending.webhookId, oauth, sending.newToken === true).pipe(
+          Effect.flatMap((token) =>
+            Effect.map(request(sending, token), (answer) =>
+              answer.httpStatus === 401 && token.isKept && tokens.replaces(sending.webhookId, token.value)
+                ? { ...answer, stale: true }
+                : answer
+            )
+          ),
+          Effect.catchTag("NoToken", ({ detail, resolverAway = false, result }) => {
+            const latencyMs = detail === BLOCKED ? 0 : Math.round(performance.now() - startedAt)
+            return Effect.succeed<Answer>({ ...UNSENT, result, detail, latencyMs, resolverAway })
+          })
+        )
+      })
+
     return {
       /** Sends a request and returns its outcome; fails only if it was withdrawn before anything was sent. */
       send: (sending: Sending): Effect.Effect<Answer, Withdrawn> =>
-        Effect.suspend(() => {
-          const startedAt = performance.now()
-          return Effect.gen(function* () {
-            const url = yield* judged(sending.url)
-            const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
-            const { certificate, context } = identity.now()
-            const chosen = yield* address.choose(host, policy, lookup, sending.attempt - 1)
-            const route = { webhookId: sending.webhookId, address: chosen.address, port: Number(url.port || 443), host, certificate }
-            pool.retain(
-              route.webhookId,
-              ({ address, host, port }) => host === route.host && port === route.port && chosen.allowed.includes(address)
-            )
-            const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-            const signed = { id: sending.eventId, timestamp, body: sending.body, secrets: sending.secrets }
-            const ed25519 = yield* signingKeys.signBytes(Buffer.from(sign.signedText(signed)))
-            const gateway = sending.credentials.headers.map(([name, value]) => [name, Redacted.value(value)] as const)
-            return yield* post({
-              url,
-              route,
-              pool,
-              fresh: sending.fresh === true,
-              body: sending.body,
-              trust: context,
-              startedAt,
-              wanted: sending.wanted,
-              headers: { ...Object.fromEntries(gateway), ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) },
-              hidden: gateway.map(([, value]) => value)
-            })
-          }).pipe(
-            Effect.tap(({ result }) => (result === "proxy_error" ? logEgressProxy : Effect.void)),
-            Effect.catchTag("NoAddress", ({ resolverAway = false, result }) =>
-              Effect.sync((): Answer => {
-                pool.retain(sending.webhookId)
-                // The latency would reveal whether an internal name resolves.
-                const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
-                return {
-                  result,
-                  httpStatus: 0,
-                  latencyMs,
-                  bodySnippet: null,
-                  detail: null,
-                  retryAfterSeconds: undefined,
-                  stale: false,
-                  resolverAway
-                }
-              })
-            )
-          )
-        })
+        sending.credentials.oauth === null ? request(sending, undefined) : authorized(sending, sending.credentials.oauth)
     }
   })
 }) {

@@ -40,6 +40,10 @@ export interface Post {
   readonly body: string
   /** Secret values of headers, which the answer must not show. */
   readonly hidden: ReadonlyArray<string>
+  /** Time until the headers of the response, in ms; default 10 s. */
+  readonly deadlineMs?: number
+  /** Called with the complete body, or with undefined if it was cut off. */
+  readonly onBody?: (body: Buffer | undefined) => void
   /** When the attempt began, on the clock of `performance.now`: DNS time is included. */
   readonly startedAt: number
   /** Called when the connection is open and before anything is written: whether to continue. A failure counts as no. */
@@ -90,7 +94,7 @@ const optionsOf = ({ body, headers, pool, route, trust, url }: Post, dialing: Ab
 export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) =>
     Effect.async((resume) => {
-      const { body, fresh, hidden, pool, route, startedAt, wanted } = asked
+      const { body, deadlineMs = DEADLINE_MS, fresh, hidden, onBody, pool, route, startedAt, wanted } = asked
       const dialing = new AbortController()
       const options = optionsOf(asked, dialing.signal)
       const latency = () => Math.max(0, Math.round(performance.now() - startedAt))
@@ -136,6 +140,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           if (done) return
           if (whole) settle()
           else destroy()
+          onBody?.(whole ? Buffer.concat(chunks) : undefined)
           const answer = {
             result: resultOfStatus(httpStatus),
             httpStatus,
@@ -230,7 +235,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
       }
 
       // Time spent on the check is not the endpoint's.
-      after(DEADLINE_MS - latency(), () => (asking === undefined ? failed("timeout") : end(new Withdrawn())))
+      after(deadlineMs - latency(), () => (asking === undefined ? failed("timeout") : end(new Withdrawn())))
       open(fresh)
       return Effect.sync(destroy)
     })

@@ -85,7 +85,11 @@ const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
               <Result result={attempt.result} httpStatus={attempt.httpStatus} /> <span className="digits">{took(attempt.latencyMs)}</span>{" "}
               <Time at={attempt.at} />
             </p>
-            {attempt.detail === null ? null : <p className="under">The response could not be read: {attempt.detail}.</p>}
+            {attempt.detail === null ? null : (
+              <p className="under">
+                {attempt.result === "auth_error" ? "No access token" : "The response could not be read"}: {attempt.detail}.
+              </p>
+            )}
             {attempt.bodySnippet === null || attempt.bodySnippet === "" ? null : <pre className="snippet">{attempt.bodySnippet}</pre>}
           </div>
         </li>

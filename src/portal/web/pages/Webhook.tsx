@@ -210,6 +210,7 @@ const SettingsTab = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
         ["Vault filter", webhook.vaultIds === null ? "None: events of every vault" : webhook.vaultIds.map(nameOf).join(", ")],
         ["Notification e-mail", webhook.notificationEmail],
         ["Headers", webhook.headers.length === 0 ? "None" : webhook.headers.map(({ name }) => name).join(", ")],
+        ["Access token", webhook.oauth === null ? "None" : `OAuth client ${webhook.oauth.clientId} at ${webhook.oauth.tokenUrl}`],
         ["Created", <Time key="created" at={webhook.createdAt} />],
         ["Updated", <Time key="updated" at={webhook.updatedAt} />]
       ]}

@@ -7,6 +7,7 @@ import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 import { type DraftHeader, HeaderFields } from "./HeaderFields.tsx"
+import { type DraftOAuth, OAuthFields } from "./OAuthFields.tsx"
 
 /** A webhook in the form. */
 export interface Draft {
@@ -17,6 +18,7 @@ export interface Draft {
   readonly vaultIds: ReadonlyArray<string> | null
   readonly notificationEmail: string
   readonly headers: ReadonlyArray<DraftHeader>
+  readonly oauth: DraftOAuth | null
 }
 
 export interface WebhookFieldsProps {
@@ -26,8 +28,8 @@ export interface WebhookFieldsProps {
   readonly wrong: Readonly<Record<string, string>>
   /** Whether it is new: only then can entities and the notification address be chosen. */
   readonly fresh: boolean
-  /** The headers whose values are stored. */
-  readonly stored: ReadonlyArray<DraftHeader>
+  /** What is stored, and so are its secret values. */
+  readonly stored: Pick<Draft, "headers" | "oauth">
 }
 
 /** “443 or 8443” */
@@ -89,7 +91,8 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, stored, wrong }: 
           error={of("notificationEmail")}
         />
       ) : null}
-      <HeaderFields headers={draft.headers} stored={stored} onHeaders={(headers) => set({ headers })} error={of("headers")} />
+      <HeaderFields headers={draft.headers} stored={stored.headers} onHeaders={(headers) => set({ headers })} error={of("headers")} />
+      <OAuthFields oauth={draft.oauth} isStored={stored.oauth !== null} onOAuth={(oauth) => set({ oauth })} errorOf={of} />
     </>
   )
 }

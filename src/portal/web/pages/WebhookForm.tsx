@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
 import { useNavigate, useParams } from "react-router"
-import type { Webhook, WebhookWithSecret } from "../../../client/index.ts"
+import type { CreateWebhook, Webhook, WebhookWithSecret } from "../../../client/index.ts"
 import type { PortalContext } from "../../server/PortalApi.ts"
 import { ApiProblem, patch, postOnce } from "../api.ts"
 import { useOne, usePortalContext } from "../data.ts"
@@ -58,6 +58,16 @@ export const NewWebhookPage = () => {
   )
 }
 
+/** The body of a creation: nothing is stored yet, and what is empty is left out. */
+const creationOf = ({ headers, oauth, ...draft }: Draft): CreateWebhook => ({
+  ...draft,
+  headers: headers.map(({ name, value }) => ({ name, value: value ?? "" })),
+  oauth:
+    oauth === null
+      ? undefined
+      : { ...oauth, clientSecret: oauth.clientSecret ?? "", scope: oauth.scope ?? undefined, audience: oauth.audience ?? undefined }
+})
+
 const Create = ({
   around,
   email,
@@ -75,15 +85,15 @@ const Create = ({
     eventKinds: ["transaction.confirmed"],
     vaultIds: null,
     notificationEmail: email,
-    headers: []
+    headers: [],
+    oauth: null
   })
   // A request whose response was lost is repeated with the same key: there is one webhook, and its secret is shown.
   const once = useRef({ body: "", key: "" })
   const create = async (confirmation?: Confirmation) => {
     const body = JSON.stringify(draft)
     if (once.current.body !== body) once.current = { body, key: crypto.randomUUID() }
-    const headers = draft.headers.map(({ name, value }) => ({ name, value: value ?? "" }))
-    const made = await postOnce("/v1/webhooks", once.current.key, { ...draft, headers }, confirmation)
+    const made = await postOnce("/v1/webhooks", once.current.key, creationOf(draft), confirmation)
     await client.invalidateQueries({ queryKey: ["/v1/webhooks"] })
     onCreated(made)
   }
@@ -91,7 +101,7 @@ const Create = ({
   return (
     <>
       <form className="form wide" onSubmit={form.submit}>
-        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={[]} fresh />
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={{ headers: [], oauth: null }} fresh />
         <Preview draft={draft} />
         <Trouble error={form.error} />
         <div className="actions">
@@ -133,8 +143,8 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(webhook)
   const save = async (confirmation?: Confirmation) => {
-    const { description, eventKinds, headers, url, vaultIds } = draft
-    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, headers, url, vaultIds }, confirmation)
+    const { description, eventKinds, headers, oauth, url, vaultIds } = draft
+    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, headers, oauth, url, vaultIds }, confirmation)
     await client.invalidateQueries({ queryKey: [`/v1/webhooks/${webhook.id}`] })
     notify("Changes saved")
     await navigate(`/webhooks/${webhook.id}`)
@@ -143,7 +153,7 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   return (
     <Page title="Edit webhook" back={[`/webhooks/${webhook.id}`, webhook.description === "" ? "Webhook" : webhook.description]}>
       <form className="form wide" onSubmit={form.submit}>
-        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={webhook.headers} fresh={false} />
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} stored={webhook} fresh={false} />
         <Trouble error={form.error} />
         <div className="actions">
           <Button kind="main" type="submit" busy={form.busy}>

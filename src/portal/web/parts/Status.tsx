@@ -44,6 +44,7 @@ const failures: Readonly<Record<string, string>> = {
   blocked_address: "Blocked address",
   network_error: "Network error",
   proxy_error: "Proxy error",
+  auth_error: "No access token",
   interrupted: "Interrupted"
 }
 

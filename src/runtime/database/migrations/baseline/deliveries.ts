@@ -54,7 +54,7 @@ CREATE TABLE delivery_attempts (
   number integer NOT NULL CHECK (number >= 1),
   at timestamptz(3) NOT NULL,
   result text CHECK (result IN ('2xx', '3xx', '4xx', '5xx', 'timeout', 'dns_error', 'connection_refused', 'connection_reset',
-    'tls_error', 'blocked_address', 'network_error', 'interrupted', 'proxy_error')),
+    'tls_error', 'blocked_address', 'network_error', 'interrupted', 'proxy_error', 'auth_error')),
   http_status integer NOT NULL DEFAULT 0,
   latency_ms integer NOT NULL DEFAULT 0,
   body_snippet text,

@@ -15,9 +15,11 @@ CREATE TABLE webhooks (
   -- Null: no filter.
   vault_ids text[] CHECK (cardinality(vault_ids) > 0),
   notification_email text NOT NULL,
-  -- Names of the headers of its requests; their values are encrypted in gateway_credentials.
+  -- Names of the headers of its requests, and its OAuth client credentials without their secret. With values and secret, they are
+  -- encrypted in gateway_credentials.
   header_names text[] NOT NULL DEFAULT '{}' CHECK (cardinality(header_names) <= 10),
-  gateway_credentials bytea CHECK (gateway_credentials IS NOT NULL OR cardinality(header_names) = 0),
+  oauth jsonb,
+  gateway_credentials bytea CHECK (gateway_credentials IS NOT NULL OR cardinality(header_names) = 0 AND oauth IS NULL),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   deleted_at timestamptz(3),
