@@ -21,10 +21,16 @@ const options = {
     Options.withDefault("now")
   ),
   secret: Options.text("secret").pipe(
-    Options.withDescription("signing secret (whsec_…) for posted events; generated if omitted"),
+    Options.withDescription("signing secret (whsec_…) for posted events; by default one that is kept in your configuration folder"),
     Options.optional
   ),
-  json: Options.boolean("json").pipe(Options.withDescription("print one JSON object per event, and everything else on standard error")),
+  sample: Options.text("sample").pipe(
+    Options.withDescription("post one sample event of this kind and exit; its ids name nothing, and amounts are 0"),
+    Options.optional
+  ),
+  json: Options.boolean("json").pipe(
+    Options.withDescription("print one JSON object per event and repeated post, and everything else on standard error")
+  ),
   allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("also post to public addresses"))
 }
 

@@ -1,19 +1,25 @@
 /** `custody listen`: prints the feed and posts it to a developer's server, through restarts of the service. C-1. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
+import * as fs from "node:fs"
 import * as path from "node:path"
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
+import type { WebhookEvent } from "../../../src/client/index.ts"
 import { freePort } from "../../../src/runtime/embedded/Process.ts"
+import { delivery, insertDeliveries } from "../../events/log/eventRows.ts"
 import { baseEnv, cli, PROGRAM, type Process, useApp } from "../../support/app.ts"
+import { temporaryFiles } from "../../support/files.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, transaction, user, vault } from "../../support/records.ts"
+import { create } from "../../support/webhookFixtures.ts"
 
 const app = useApp()
+const files = temporaryFiles()
 const root = path.resolve(import.meta.dir, "../../..")
 let key = ""
 const base = () => app.main?.baseUrl ?? ""
 
-/** A developer's server: records requests, answers 500 at /broken, and does not answer at /silent. */
+/** A developer's server: records requests, and answers 500 at /broken and to the first two requests at /mended. */
 interface Hook {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -26,7 +32,8 @@ const server = Bun.serve({
   fetch: async (request) => {
     const { pathname } = new URL(request.url)
     hooks.push({ path: pathname, headers: Object.fromEntries(request.headers.entries()), body: await request.text() })
-    return new Response("ok", { status: pathname === "/broken" ? 500 : 204 })
+    const isBroken = pathname === "/broken" || (pathname === "/mended" && to("mended").length <= 2)
+    return new Response("ok", { status: isBroken ? 500 : 204 })
   }
 })
 const at = (name: string) => `http://localhost:${server.port}/${name}`
@@ -39,7 +46,12 @@ beforeAll(async () => {
   )
   key = (await app.key("user_a")).secret
 })
-afterAll(() => server.stop(true))
+afterAll(() => {
+  files.remove()
+  return server.stop(true)
+})
+/** The user's configuration folder, so that no test writes into a real one. */
+const config = () => ({ XDG_CONFIG_HOME: path.join(files.folder, "config") })
 
 let counter = 0
 const record = async (...vaultIds: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
@@ -53,7 +65,7 @@ const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
   const child = Bun.spawn([process.execPath, PROGRAM, "listen", "--api", url, ...args], {
     cwd: root,
-    env: { ...baseEnv(), ...env },
+    env: { ...baseEnv(), ...config(), ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe"
@@ -103,20 +115,107 @@ test("listen prints each event and posts it as a delivery that Standard Webhooks
   expect(seen.errors).toBe("")
 })
 
-test("a failed forward is shown and not retried, and the next events follow", async () => {
+test("a failed forward is repeated at most five times, while the next events follow", async () => {
   const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`
   const { end, seen } = await listen(["--forward-to", at("broken"), "--secret", secret, "--vault", "vault_b"])
   await record("vault_a", "vault_b", "vault_b")
-  await until("the lines", () => seen.out.includes("#2"))
-  expect(to("broken").map(({ body }) => JSON.parse(body).vaultIds)).toEqual([["vault_b"], ["vault_b"]])
-  expect(seen.out.match(/✗ 500/g)?.length).toBe(2)
-  const [first] = to("broken")
-  expect(new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {})).toBeDefined()
+  await until("the repeats", () => seen.out.includes("#1 try 6") && seen.out.includes("#2 try 6"))
+  const requests = Map.groupBy(to("broken"), ({ headers }) => headers["x-service-delivery-id"])
+  expect(
+    [...requests.values()].map((all) => all.map(({ headers }) => [headers["webhook-sequence"], headers["x-service-attempt"]]))
+  ).toEqual(["1", "2"].map((sequence) => ["1", "2", "3", "4", "5", "6"].map((attempt) => [sequence, attempt])))
+  // The second event did not wait for the repeats of the first.
+  expect(
+    to("broken")
+      .slice(0, 2)
+      .map(({ headers }) => headers["webhook-sequence"])
+  ).toEqual(["1", "2"])
+  expect(seen.out.match(/✗ 500/g)?.length).toBe(12)
+  for (const { body, headers } of to("broken")) expect(new Webhook(secret).verify(body, headers)).toBeDefined()
   expect(await end("SIGTERM")).toBe(0)
   const closed = await listen(["--forward-to", "http://127.0.0.1:1/hook"])
   await record("vault_a")
   await until("the failure", () => closed.seen.out.includes("✗ ECONNREFUSED"))
   expect(await closed.end()).toBe(0)
+})
+
+test("a repeated forward ends with the first success", async () => {
+  const { end, seen } = await listen(["--forward-to", at("mended")])
+  await record("vault_a", "vault_a")
+  await until("the successes", () => seen.out.match(/✓ 204/g)?.length === 2)
+  expect(seen.out).toMatch(/#1 try 2 +✓ 204/)
+  expect(
+    to("mended")
+      .map(({ headers }) => headers["webhook-sequence"])
+      .sort()
+  ).toEqual(["1", "1", "2", "2"])
+  expect(await end()).toBe(0)
+})
+
+test("the secret is kept in the configuration folder, readable by its user only", async () => {
+  const own = { CUSTODY_KEY: key, XDG_CONFIG_HOME: path.join(files.folder, "own") }
+  const secrets: Array<string | undefined> = []
+  for (let count = 0; count < 2; count++) {
+    const { end, seen } = await listen(["--forward-to", at("kept")], base(), own)
+    secrets.push(/(whsec_\S+)/.exec(seen.out)?.[1])
+    await end()
+  }
+  const file = path.join(path.join(files.folder, "own"), "custody", "listen-secret")
+  const text = fs.readFileSync(file, "utf8").trim()
+  expect(secrets).toEqual([text, text])
+  expect([fs.statSync(file).mode & 0o777, fs.statSync(path.dirname(file)).mode & 0o777]).toEqual([0o600, 0o700])
+  // A given secret is used and not kept.
+  const given = `whsec_${Buffer.alloc(24, 9).toString("base64")}`
+  const { end, seen } = await listen(["--forward-to", at("kept"), "--secret", given], base(), own)
+  expect(seen.out).toContain(given)
+  await end()
+  expect(fs.readFileSync(file, "utf8").trim()).toBe(text)
+  fs.writeFileSync(file, "hunter2")
+  expect(await cli(["listen", "--api", base(), "--forward-to", at("kept")], own)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${file} is expected to be whsec_`)
+  })
+})
+
+test("a redelivered event is shown and posted again, if it passes the filters", async () => {
+  const { id } = await create(app, key, { entityIds: ["entity_a"] })
+  await record("vault_a", "vault_b")
+  const { data } = (await app.get("/v1/webhook-events?limit=2", key)).json
+  const sent = data.map(({ id: eventId, vaultIds }: WebhookEvent) => delivery({ eventId, vaultId: vaultIds?.[0] ?? null, webhookId: id }))
+  const [wanted] = data.filter(({ vaultIds }: WebhookEvent) => vaultIds?.[0] === "vault_b")
+  await insertDeliveries(app, sent)
+  const { end, seen } = await listen(["--json", "--forward-to", at("redelivered"), "--vault", "vault_b"])
+  const shown = () => seen.out.split("\n").flatMap((line) => (line.includes("redeliveredAs") ? [JSON.parse(line)] : []))
+  const made: Array<string> = []
+  // What is redelivered before the first look counts as earlier.
+  await until("a redelivery", async () => {
+    for (const one of sent) made.push((await app.request("POST", `/v1/webhook-deliveries/${one.id}/redeliver`, { key })).json.id)
+    return shown().length > 0
+  })
+  for (const one of shown()) {
+    expect([one.id, one.vaultIds, one.forwarded.status]).toEqual([wanted.id, ["vault_b"], 204])
+    expect(made).toContain(one.redeliveredAs)
+  }
+  expect(to("redelivered")[0]?.headers).toMatchObject({ "webhook-id": wanted.id, "x-service-attempt": "1" })
+  expect(await end()).toBe(0)
+})
+
+test("--sample posts one marked event of a kind and exits, without a key", async () => {
+  const send = (kind: string, ...more: ReadonlyArray<string>) => cli(["listen", "--api", base(), "--sample", kind, ...more], config())
+  const sent = await send("balance.updated", "--forward-to", at("sample"))
+  expect([sent.code, sent.stdout.match(/balance\.updated +.*#1 +✓ 204/)?.length]).toEqual([0, 1])
+  const [first] = to("sample")
+  const { body, headers } = first ?? { body: "", headers: {} as Hook["headers"] }
+  const [, secret = ""] = /(whsec_\S+)/.exec(sent.stdout) ?? []
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ kind: "balance.updated", data: { test: true } })
+  expect([to("sample").length, headers["x-service-test"], headers["x-service-event-kind"]]).toEqual([1, "true", "balance.updated"])
+  const failed = await send("balance.updated", "--forward-to", at("broken"))
+  expect([failed.code, failed.stderr.includes("did not accept the sample")]).toEqual([1, true])
+  expect(await send("balance.unheard", "--forward-to", at("sample"))).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected one of")
+  })
+  expect(await send("balance.updated")).toMatchObject({ code: 2, stderr: expect.stringContaining("--sample needs --forward-to") })
 })
 
 test("--json prints only one object per event to standard output", async () => {
@@ -162,7 +261,7 @@ test("listen survives graceful and abrupt restarts of the service without losing
 
 test("an invalid key, kind, cursor or address gives a message and an exit code", async () => {
   const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) =>
-    cli(["listen", "--api", base(), ...args], env)
+    cli(["listen", "--api", base(), ...args], { ...config(), ...env })
   for (const [args, code, message] of [
     [["--key", "cds_nonsense"], 1, "invalid_api_key"],
     [["--kind", "transaction.unheard"], 2, "“transaction.unheard”, expected one of transaction.pending"],

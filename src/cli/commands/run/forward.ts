@@ -1,14 +1,12 @@
 /**
  * Posts events to a developer's server, with the headers of a real delivery. It connects only to addresses of this
- * machine and of private networks unless public ones are allowed. The host name is resolved and checked for each event,
+ * machine and of private networks unless public ones are allowed. The host name is resolved and checked for each attempt,
  * and the connection goes to the checked address.
  */
-import { randomBytes } from "node:crypto"
 import * as dns from "node:dns/promises"
 import * as http from "node:http"
 import * as https from "node:https"
 import { Redacted } from "effect"
-import type { WebhookEvent } from "../../../client/index.ts"
 import { descriptive, headers } from "../../../delivery/deliveries/signatureHeaders.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import * as Id from "../../../values/Id.ts"
@@ -17,16 +15,30 @@ import { Usage } from "../exit.ts"
 /** Response timeout in ms, the same as for an endpoint. */
 const DEADLINE = 10_000
 
-/** The outcome of a posted event. */
+/** An event to post. */
+export interface Posted {
+  readonly id: string
+  readonly kind: string
+  readonly payload: unknown
+  /** Whether it is a sample event. */
+  readonly test?: boolean
+}
+
+/** The outcome of an attempt to post an event. */
 export interface Forwarded {
-  /** The number in `webhook-sequence`, from 1. */
+  /** The number in `webhook-sequence`, from 1; the same for all attempts. */
   readonly sequence: number
+  /** The number of the attempt, from 1. */
+  readonly attempt: number
   /** Null without a response. */
   readonly status: number | null
   readonly latencyMs: number
   /** Why there was no response. */
   readonly error?: string
 }
+
+/** Whether the server accepted the event. */
+export const isAccepted = ({ status }: Forwarded): boolean => status !== null && status >= 200 && status < 300
 
 /** Whether an address belongs to this machine or to a private network. */
 const isNear = (text: string): boolean => ["loopback", "private", "uniqueLocal"].includes(Format.address(text)?.range() ?? "")
@@ -69,18 +81,7 @@ const codeOf = (error: unknown): string => {
   return "code" in error && typeof error.code === "string" ? error.code : error.message
 }
 
-/** A new signing secret. */
-export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
-
-/** A secret in the form of a webhook's; fails for text of another form. */
-export const readSecret = (text: string): string => {
-  const bytes = Buffer.from(text.replace(/^whsec_/, ""), "base64")
-  if (!text.startsWith("whsec_") || bytes.length < 16 || `whsec_${bytes.toString("base64")}` !== text)
-    throw new Usage({ message: "--secret is expected to be whsec_ and at least 16 bytes in base64." })
-  return text
-}
-
-/** Posts events to a URL, one after the other; fails at once if the URL is not allowed. */
+/** Prepares deliveries of events to a URL, each of which makes its attempts; fails at once if the URL is not allowed. */
 export const forwarder = async (target: string, secret: string, allowPublic: boolean) => {
   if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
     throw new Usage({ message: `--forward-to is “${target}”, expected a URL such as http://localhost:3000/hook.` })
@@ -91,17 +92,21 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
   })
   let sequence = 0
 
-  return async ({ id, kind, payload }: WebhookEvent): Promise<Forwarded> => {
+  const attempt = async (
+    { id, kind, payload, test }: Posted,
+    delivery: { readonly deliveryId: string; readonly sequence: number },
+    attempt: number
+  ): Promise<Forwarded> => {
     const body = JSON.stringify(payload)
     const startedAt = performance.now()
     const timestamp = Math.floor(Date.now() / 1_000)
-    sequence++
     const sent = {
-      ...descriptive({ deliveryId: Id.make("del"), attempt: 1, kind, sequence }),
+      ...descriptive({ ...delivery, attempt, kind, test }),
       ...headers({ id, timestamp, body, secrets: [Redacted.make(secret)] })
     }
     const forwarded = (more: Pick<Forwarded, "status" | "error">): Forwarded => ({
-      sequence,
+      sequence: delivery.sequence,
+      attempt,
       latencyMs: Math.round(performance.now() - startedAt),
       ...more
     })
@@ -120,5 +125,10 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
     } catch (error) {
       return forwarded({ status: null, error: late.aborted ? `no response within ${DEADLINE / 1_000} s` : codeOf(error) })
     }
+  }
+
+  return (event: Posted) => {
+    const delivery = { deliveryId: Id.make("del"), sequence: ++sequence }
+    return (number: number) => attempt(event, delivery, number)
   }
 }

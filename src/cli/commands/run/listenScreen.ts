@@ -2,19 +2,28 @@
  * The output of `custody listen`: one line per event, like the demo, or with `--json` one object per event on standard
  * output and everything else on standard error.
  */
-import type { FollowedEvent } from "../../../client/index.ts"
+import type { WebhookEvent } from "../../../client/index.ts"
 import { contentOf, envelopeOf } from "../../terminal/eventContent.ts"
 import { left, right, styles } from "../../terminal/text.ts"
-import type { Forwarded } from "./forward.ts"
+import { type Forwarded, isAccepted } from "./forward.ts"
 
 const TIME = 8,
   KIND = 23,
-  SEQUENCE = 6,
+  SEQUENCE = 9,
   STATUS = 17,
   LATENCY = 8,
   VAULT = 32
 /** Columns if the output is not a terminal. */
 const PLAIN_WIDTH = 100
+const REDELIVERED = "redelivered "
+
+/** What a line is about. */
+export interface Shown {
+  readonly event: Pick<WebhookEvent, "kind" | "payload" | "vaultIds">
+  readonly resumeCursor?: string
+  /** The new delivery, if somebody redelivered the event. */
+  readonly redeliveredAs?: string
+}
 
 export interface ListenScreen {
   /** A message about the connection. */
@@ -23,7 +32,7 @@ export interface ListenScreen {
   readonly fact: (name: string, value: string) => void
   /** The header of the table. */
   readonly head: () => void
-  readonly event: (followed: FollowedEvent, forwarded: Forwarded | undefined) => void
+  readonly event: (shown: Shown, forwarded: Forwarded | undefined) => void
 }
 
 /** Objects for programs. */
@@ -31,8 +40,8 @@ const json: ListenScreen = {
   note: (text) => process.stderr.write(`${text}\n`),
   fact: (name, value) => process.stderr.write(`${name}: ${value}\n`),
   head: () => {},
-  event: ({ event, resumeCursor }, forwarded) => {
-    process.stdout.write(`${JSON.stringify({ ...event, resumeCursor, ...(forwarded === undefined ? {} : { forwarded }) })}\n`)
+  event: ({ event, ...more }, forwarded) => {
+    process.stdout.write(`${JSON.stringify({ ...event, ...more, ...(forwarded === undefined ? {} : { forwarded }) })}\n`)
   }
 }
 
@@ -47,10 +56,11 @@ const lines = (forwards: boolean, symbols: ReadonlyMap<string, string>): ListenS
     const rest = width - 1 - (TIME + 1 + KIND + 1)
     return forwards ? rest - (SEQUENCE + STATUS + LATENCY + 3) : Math.min(44, rest - VAULT - 1)
   }
-  const verdict = ({ error, status }: Forwarded) =>
-    status !== null && status >= 200 && status < 300
-      ? style.good(left(`✓ ${status}`, STATUS))
-      : style.bad(left(`✗ ${status ?? error ?? ""}`, STATUS))
+  const verdict = (forwarded: Forwarded) =>
+    isAccepted(forwarded)
+      ? style.good(left(`✓ ${forwarded.status}`, STATUS))
+      : style.bad(left(`✗ ${forwarded.status ?? forwarded.error ?? ""}`, STATUS))
+  const place = ({ attempt, sequence }: Forwarded) => left(attempt === 1 ? `#${sequence}` : `#${sequence} try ${attempt}`, SEQUENCE)
   return {
     note: (text) => line(style.dim(` ${text}`)),
     fact: (name, value) => line(` ${style.bold(left(name, 11))}${value}`),
@@ -59,14 +69,15 @@ const lines = (forwards: boolean, symbols: ReadonlyMap<string, string>): ListenS
       line("")
       line(style.dim(` ${left("TIME", TIME)} ${left("EVENT", KIND)} ${left("CONTENT", content())} ${more}`))
     },
-    event: ({ event }, forwarded) => {
+    event: ({ event, redeliveredAs }, forwarded) => {
       const envelope = envelopeOf(JSON.stringify(event.payload))
-      const shown = envelope === undefined ? "" : contentOf(envelope, symbols, content())
+      const mark = redeliveredAs === undefined ? "" : REDELIVERED
+      const shown = envelope === undefined ? mark : `${mark}${contentOf(envelope, symbols, content() - mark.length)}`
       const time = new Date().toTimeString().slice(0, TIME)
       const more =
         forwarded === undefined
           ? style.dim(left(event.vaultIds?.[0] ?? "", VAULT))
-          : `${left(`#${forwarded.sequence}`, SEQUENCE)} ${verdict(forwarded)} ${right(`${forwarded.latencyMs} ms`, LATENCY)}`
+          : `${place(forwarded)} ${verdict(forwarded)} ${right(`${forwarded.latencyMs} ms`, LATENCY)}`
       line(` ${style.dim(time)} ${left(event.kind, KIND)} ${left(shown, content())} ${more}`)
     }
   }
