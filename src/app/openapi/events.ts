@@ -28,6 +28,7 @@ const deliveryHeaders: ReadonlyArray<Json> = [
   received("X-Service-Delivery-Id", "Id of the delivery"),
   received("X-Service-Attempt", "Number of the attempt, from 1"),
   received("X-Service-Event-Kind", "Kind of the event"),
+  received("traceparent", "W3C Trace Context of the attempt, if the operator of the service exports traces", false),
   received("X-Service-Test", "true for a sample event, which a ping sent: its ids name nothing, and amounts are 0", false)
 ]
 

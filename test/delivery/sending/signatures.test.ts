@@ -60,6 +60,7 @@ describe.concurrent("signatures on the raw body", () => {
     await feedTransactions(app, [0])
     const request = await requestTo("/plain")
     expect(await verified(request, secret)).toEqual(all)
+    expect(request.headers["traceparent"]).toBeUndefined()
     await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
     const ping = await requestTo("/plain", 1)
     expect(JSON.parse(ping.body)).toMatchObject({ kind: "webhook.ping", data: { webhookId: id } })

@@ -21,6 +21,7 @@ import type { Answer } from "./Answer.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { ConnectionPool } from "./ConnectionPool.ts"
 import * as address from "./ssrfGuard.ts"
+import { traced } from "./traced.ts"
 import { post, type Withdrawn } from "./webhookRequest.ts"
 
 /** One request. */
@@ -161,16 +162,18 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
             ...sending.credentials.headers.map(([name, value]) => [name, Redacted.value(value)] as const),
             ...(token === undefined ? [] : [["authorization", `Bearer ${Redacted.value(token.value)}`] as const])
           ]
-          return yield* post({
-            ...where,
-            pool,
-            fresh: sending.fresh === true,
-            body: sending.body,
-            startedAt,
-            wanted: sending.wanted,
-            headers: { ...Object.fromEntries(gateway), ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) },
-            hidden: gateway.map(([, value]) => value)
-          })
+          return yield* traced(sending, (trace) =>
+            post({
+              ...where,
+              pool,
+              fresh: sending.fresh === true,
+              body: sending.body,
+              startedAt,
+              wanted: sending.wanted,
+              headers: { ...Object.fromEntries(gateway), ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }), ...trace },
+              hidden: gateway.map(([, value]) => value)
+            })
+          )
         }).pipe(Effect.tap(logProxy), Effect.catchTag("NoAddress", unreached(sending.webhookId, startedAt)))
       })
 
