@@ -22,8 +22,6 @@ export interface Known extends Pick<Webhook, "url" | "headers" | "oauth"> {
   readonly stored: GatewayCredentials | undefined
 }
 
-const AGAIN = "must be sent again, because the origin of url or tokenUrl changes"
-
 /** The credentials from now on. `href` is the URL from now on; `known` is undefined for a creation. */
 export const changedCredentials = Effect.fnUntraced(function* (
   { headers, oauth }: CredentialChange,
@@ -32,11 +30,13 @@ export const changedCredentials = Effect.fnUntraced(function* (
 ) {
   const isElsewhere = (now: string, before: string | undefined) => before !== undefined && originOf(now) !== originOf(before)
   const moves = isElsewhere(href, known?.url) || (oauth?.tokenUrl !== undefined && isElsewhere(oauth.tokenUrl, known?.oauth?.tokenUrl))
+  const isLost = known !== undefined && known.stored === undefined
   const kept = moves ? NONE : (known?.stored ?? NONE)
-  if (moves) {
+  if (moves || isLost) {
+    const why = `must be sent again, because ${moves ? "the origin of url or tokenUrl changes" : "what is stored cannot be decrypted"}`
     const again = [
-      ...(headers === undefined && known?.headers.length !== 0 ? [fieldIssue("headers", AGAIN)] : []),
-      ...(oauth !== null && known?.oauth != null && oauth?.clientSecret == null ? [fieldIssue("oauth.clientSecret", AGAIN)] : [])
+      ...(headers === undefined && known?.headers.length !== 0 ? [fieldIssue("headers", why)] : []),
+      ...(oauth !== null && known?.oauth != null && oauth?.clientSecret == null ? [fieldIssue("oauth.clientSecret", why)] : [])
     ]
     if (again.length > 0) return yield* invalidFields(again)
   }

@@ -93,6 +93,16 @@ describe("OAuth client credentials of a webhook", () => {
     expect(short(await patch(app, keys.owner, id, { url, oauth: null, headers: [] }))).toBe("200")
   })
 
+  test("what cannot be decrypted is replaced as a whole, and never dropped silently", async () => {
+    const { id } = await create(app, keys.owner, { oauth, headers })
+    await app.sql("UPDATE webhooks SET gateway_credentials = '\\x00' WHERE id = $1", [id])
+    expect(short(await patch(app, keys.owner, id, { description: "x" }))).toBe("200")
+    expect(issues(await patch(app, keys.owner, id, { headers }))).toEqual(["oauth.clientSecret invalid"])
+    expect(issues(await patch(app, keys.owner, id, { oauth: { clientSecret: "s" } }))).toEqual(["headers invalid"])
+    expect((await patch(app, keys.owner, id, { headers, oauth: { clientSecret: "s" } })).json).toMatchObject({ oauth: shown })
+    expect(short(await patch(app, keys.owner, id, { headers: [] }))).toBe("200")
+  })
+
   test("the audit log shows them without the secret and the token URL's path", async () => {
     const { id } = await create(app, keys.owner, { oauth: { ...oauth, tokenUrl: "https://login.example.com/planted-path" } })
     await patch(app, keys.owner, id, { oauth: { clientSecret: "planted-secret-2" } })
