@@ -9,7 +9,8 @@ const forms = (char: string): string => {
   const hex = char.charCodeAt(0).toString(16)
   const either = `(?:${[...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join("")})`
   const space = char === " " ? "|\\+" : ""
-  return `(?:\\\\?\\x${hex}|\\\\u00${either}|%${either}|&#0*${char.charCodeAt(0)};|&#[xX]0*${either};|&(?:${named[char] ?? "#"});${space})`
+  // Longer forms first: an ampersand is also the beginning of its entity.
+  return `(?:\\\\u00${either}|%${either}|&#0*${char.charCodeAt(0)};|&#[xX]0*${either};|&(?:${named[char] ?? "#"});|\\\\?\\x${hex}${space})`
 }
 const named: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" }
 
