@@ -1,7 +1,7 @@
 /**
  * The demo's consumer: an HTTPS endpoint on loopback that does what a consumer should. It verifies the signature on the
  * raw body with its secrets, rejects invalid ones, and answers. One of its paths fails the first attempt of each
- * delivery, to show retries; each can be taken down, to show holds.
+ * delivery, to show retries, and is behind a gateway that demands a key; each can be taken down, to show holds.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -15,6 +15,9 @@ import { signedBy } from "./verifyDelivery.ts"
 export const LEDGER = "/hooks/ledger",
   BACK_OFFICE = "/hooks/back-office"
 
+/** The header in which the gateway of a path demands its key. */
+export const GATEWAY_HEADER = "x-api-key"
+
 /** A received request. */
 export interface Received {
   readonly path: string
@@ -23,7 +26,7 @@ export interface Received {
   /** Number of the attempt, from 1. */
   readonly attempt: number
   readonly body: string
-  /** Whether each secret of the path signed it, newest first. */
+  /** Whether each secret of the path signed it, newest first; of no request that the gateway refused. */
   readonly signed: ReadonlyArray<boolean>
   /** The status of the response. */
   readonly status: number
@@ -49,6 +52,7 @@ export const open = Effect.gen(function* () {
   const received = yield* Queue.unbounded<Received>()
   let unshown = 0
   const secrets = new Map<string, ReadonlyArray<string>>()
+  const keys = new Map<string, string>()
   const away = new Set<string>()
   const preferredTaken = yield* portInUse(PREFERRED_PORT)
 
@@ -62,7 +66,8 @@ export const open = Effect.gen(function* () {
           const { pathname } = new URL(request.url)
           const body = await request.text()
           const headers = Object.fromEntries(request.headers.entries())
-          const signed = (secrets.get(pathname) ?? []).map((secret) => signedBy(secret, headers, body))
+          const isLetIn = keys.get(pathname) === undefined || headers[GATEWAY_HEADER] === keys.get(pathname)
+          const signed = (secrets.get(pathname) ?? []).map((secret) => isLetIn && signedBy(secret, headers, body))
           const attempt = Number(headers["x-service-attempt"] ?? 0)
           const status = statusOf(pathname, attempt, signed, away.has(pathname))
           unshown++
@@ -88,6 +93,8 @@ export const open = Effect.gen(function* () {
     url: (pathname: string) => `https://localhost:${server.port}${pathname}`,
     /** The secrets that verify requests to a path, newest first. */
     trust: (pathname: string, live: ReadonlyArray<string>) => void secrets.set(pathname, live),
+    /** Puts a gateway in front of a path, which demands this key. */
+    demand: (pathname: string, key: string) => void keys.set(pathname, key),
     /** Takes a path down, where every request is then answered 503, or brings it back. */
     down: (pathname: string, down: boolean) => void (down ? away.add(pathname) : away.delete(pathname)),
     /** Shows every request, in the order of arrival. */

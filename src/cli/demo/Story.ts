@@ -9,7 +9,7 @@ import { head, row } from "./deliveryLine.ts"
 import { type DemoData, DemoFailed } from "./demoData.ts"
 import { missedEvents } from "./MissedEvents.ts"
 import { outage } from "./Outage.ts"
-import { BACK_OFFICE, LEDGER, type Receiver } from "./Receiver.ts"
+import { BACK_OFFICE, GATEWAY_HEADER, LEDGER, type Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 
 /** The demo's webhooks: their ids and the first one's secret. */
@@ -25,13 +25,21 @@ export const createWebhooks = (client: Client, receiver: Receiver, { entityIds }
   Effect.gen(function* () {
     const earlier = (yield* client.webhooks).filter(({ description }) => description.startsWith(DESCRIPTION))
     yield* Effect.forEach(earlier, ({ id }) => client.deleteWebhook(id))
-    const create = (description: string, path: string, eventKinds: ReadonlyArray<string>) =>
+    const key = crypto.randomUUID()
+    receiver.demand(BACK_OFFICE, key)
+    const create = (
+      description: string,
+      path: string,
+      eventKinds: ReadonlyArray<string>,
+      headers: ReadonlyArray<{ readonly name: string; readonly value: string }> = []
+    ) =>
       Effect.tap(
         client.createWebhook({
           url: receiver.url(path),
           description: `${DESCRIPTION}${description}`,
           entityIds,
           eventKinds,
+          headers,
           notificationEmail: "ops@example.com"
         }),
         ({ secret }) => receiver.trust(path, [secret])
@@ -45,7 +53,12 @@ export const createWebhooks = (client: Client, receiver: Receiver, { entityIds }
         "vault.updated",
         "webhook.secret_rotated"
       ]),
-      backOffice: yield* create("back office, fails at the first attempt", BACK_OFFICE, ["deposit_address.created", "balance.updated"])
+      backOffice: yield* create(
+        "back office behind a gateway, fails at the first attempt",
+        BACK_OFFICE,
+        ["deposit_address.created", "balance.updated"],
+        [{ name: GATEWAY_HEADER, value: key }]
+      )
     }
     return webhooks
   })
