@@ -21,7 +21,7 @@ describe("secret values in a response", () => {
       }),
       { numRuns: 300 }
     )
-    expect(hidden("<a&amp;>", "a&")).toBe("<***>")
+    expect(hidden("<abc&amp;>", "abc&")).toBe("<***>")
     expect(hidden('{"a":"x\\u003cy\\/z"}', "x<y/z")).toBe('{"a":"***"}')
   })
 
@@ -31,6 +31,31 @@ describe("secret values in a response", () => {
     expect(hidden("token abcdefgh", "Bearer abcdefghij")).toBe("token ***")
     expect(hidden("abcdefg", "abcdefghij")).toBe("abcdefg")
     expect(hidden("abcd-long and abcd", "abcd", "abcd-long")).toBe("*** and ***")
+  })
+
+  test("are found whatever the case, escaped twice, and inside of others", () => {
+    for (const [value, returned, shown] of [
+      ["SecretValue99", "got secretvalue99", "got ***"],
+      ["secret/key/z", "got secret%252Fkey%252Fz", "got ***"],
+      ["SecretValue99", "got S\\u0065cretValue99", "got ***"],
+      ["sid=COOKIESECRET; lang=en", '{"sid":"COOKIESECRET"}', '{"sid":"***"}'],
+      [`Basic ${Buffer.from("ada:pass-word-1").toString("base64")}`, "pass-word-1 of ada", "*** of ada"],
+      // It could be read off where it occurs in other words.
+      ["3", "https://localhost:18443", "***"],
+      ["a plus+", "a+plus%2B", "***"]
+    ] as const)
+      expect([value, hidden(returned, value)]).toEqual([value, shown])
+  })
+
+  test("are searched in no more time than an endpoint may cost, whatever it sends", () => {
+    const began = performance.now()
+    for (const char of ["\\", "!", "&", "%", "&#", "a", "+"]) {
+      const values = ["x", "y", "z", ""].map((end) => `${char.repeat(1_024)}`.slice(0, 1_023) + end)
+      for (const text of [char.repeat(16_384), `${char}amp;`.repeat(4_000), `${"\\".repeat(24)}u005c`.repeat(600)])
+        expect(hidden(text, ...values).length).toBeLessThan(1_100)
+    }
+    // Twenty-one responses.
+    expect(performance.now() - began).toBeLessThan(4_000)
   })
 
   test("leave other bytes as they are", () => {

@@ -1,35 +1,89 @@
-/** Removes secret values from a response: an endpoint may return the headers that it got. C-12. */
+/**
+ * Removes secret values from a response: an endpoint may return the headers that it got. They are found whatever the case of their
+ * letters, and as JSON, a URL or HTML writes them. The time is linear in what is read, whatever the endpoint sends. C-12.
+ */
+import { SNIPPET_BYTES } from "./Answer.ts"
 
-/** A prefix of a value is hidden at the end of what was read, if it has this many characters. */
-const PREFIX = 8
+/** A part of a value, and the beginning of one at the end of what was read, are hidden if they have this many characters. */
+const PART = 8
+/** Shorter values are in many words: where one is found, the whole response is hidden, so that nobody can read it off. */
+const SHORT = 4
+/** Most characters that stand for one of a value: one that is escaped twice. */
+const ESCAPED = 12
 
-/** A character as it is, and as JSON, a URL or HTML writes it. */
-const forms = (char: string): string => {
-  if (/[A-Za-z0-9]/.test(char)) return char
-  const hex = char.charCodeAt(0).toString(16)
-  const either = `(?:${[...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join("")})`
-  const space = char === " " ? "|\\+" : ""
-  // Longer forms first: an ampersand is also the beginning of its entity.
-  return `(?:\\\\u00${either}|%${either}|&#0*${char.charCodeAt(0)};|&#[xX]0*${either};|&(?:${named[char] ?? "#"});|\\\\?\\x${hex}${space})`
+/** Characters, and for each the place in the response where it begins; the last place is the end. */
+interface Layer {
+  readonly text: string
+  readonly places: ReadonlyArray<number>
 }
-const named: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" }
 
-/** What is hidden of a value: after a scheme such as `Bearer`, the credential by itself, too. */
+const escapes =
+  /\\u00([0-9a-f]{2})|\\(["\\/])|%([0-9a-f]{2})|&#0{0,4}([0-9]{1,3});|&#x0{0,4}([0-9a-f]{1,2});|&(amp|lt|gt|quot|apos);|[\s\S]/gi
+const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
+
+/** The characters with each escape replaced by what it stands for. */
+const unescaped = ({ places, text }: Layer): Layer => {
+  const characters: Array<string> = [],
+    starts: Array<number> = []
+  for (const { 0: all, 1: json, 2: slashed, 3: percent, 4: decimal, 5: hex, 6: name, index } of text.matchAll(escapes)) {
+    const code = json ?? percent ?? hex
+    characters.push(
+      slashed ??
+        named[name?.toLowerCase() ?? ""] ??
+        (code === undefined && decimal === undefined ? all : String.fromCharCode(code === undefined ? Number(decimal) : parseInt(code, 16)))
+    )
+    starts.push(places[index] ?? 0)
+  }
+  return { text: characters.join(""), places: [...starts, places.at(-1) ?? 0] }
+}
+
+/** Text as it is compared: a form writes a space as a plus sign. */
+const folded = (text: string) => text.toLowerCase().replaceAll("+", " ")
+
+/** What is hidden of a value: the credential after a scheme such as `Bearer`, those inside, and the two of `Basic`, too. */
 const parts = (value: string): ReadonlyArray<string> => {
-  const credential = /^[A-Za-z][A-Za-z0-9-]* +(.+)$/.exec(value)?.[1]
-  return credential === undefined ? [value] : [value, credential]
+  const credential = /^[A-Za-z][A-Za-z0-9-]* +([^ ].*)$/.exec(value)?.[1]
+  const basic = /^basic +([^ ]+)$/i.exec(value)?.[1]
+  const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("latin1")
+  const inside = [...value.split(/[;,="\s]/), decoded, decoded.slice(decoded.indexOf(":") + 1)]
+  return [value, ...(credential === undefined ? [] : [credential]), ...inside.filter((part) => part.length >= PART)]
 }
 
-/** Bytes of a response with `***` for each of the values, which are visible ASCII. */
+/** The part of a response that a snippet shows, with `***` for each of the values, which are visible ASCII. */
 export const hide = (bytes: Buffer, values: ReadonlyArray<string>): Buffer => {
   if (values.length === 0) return bytes
-  const hidden = values.flatMap(parts).toSorted((a, b) => b.length - a.length)
-  let text = bytes.toString("latin1")
-  for (const value of hidden) text = text.replace(new RegExp([...value].map(forms).join(""), "g"), "***")
-  for (const value of hidden) {
-    for (let length = value.length - 1; length >= PREFIX; length--) {
-      if (text.endsWith(value.slice(0, length))) text = `${text.slice(0, -length)}***`
+  const hidden = [...new Set(values.flatMap(parts).map(folded))]
+  const longest = Math.max(...hidden.map(({ length }) => length))
+  const read = bytes.subarray(0, SNIPPET_BYTES + ESCAPED * longest).toString("latin1")
+  const whole: Layer = { text: read, places: Array.from({ length: read.length + 1 }, (_, place) => place) }
+  const once = unescaped(whole)
+  /** How many values begin less those that end at each place. */
+  const edges = new Int32Array(read.length + 1)
+  for (const { places, text } of [whole, once, unescaped(once)]) {
+    const found = folded(text)
+    const mark = (from: number, to: number) => {
+      for (const [place, change] of [
+        [places[from] ?? 0, 1],
+        [places[to] ?? 0, -1]
+      ] as const)
+        edges[place] = (edges[place] ?? 0) + change
+    }
+    for (const value of hidden) {
+      for (let at = found.indexOf(value); at >= 0; at = found.indexOf(value, at + 1)) {
+        if (value.length < SHORT) return Buffer.from("***")
+        mark(at, at + value.length)
+      }
+      for (let length = Math.min(value.length - 1, found.length); length >= PART; length--)
+        if (found.endsWith(value.slice(0, length))) mark(found.length - length, found.length)
     }
   }
-  return Buffer.from(text, "latin1")
+  let shown = ""
+  let inside = 0
+  for (let place = 0; place < Math.min(read.length, SNIPPET_BYTES); place++) {
+    const before = inside
+    inside += edges[place] ?? 0
+    if (inside > 0 && before === 0) shown += "***"
+    if (inside === 0) shown += read[place]
+  }
+  return Buffer.from(shown, "latin1")
 }
