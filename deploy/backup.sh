@@ -30,6 +30,8 @@ if [[ $url =~ ^([a-z]+://[^:@/]*):([^@/]*)@(.*)$ ]]; then
   PGPASSWORD=$(printf '%b' "${password//%/\\x}")
   export PGPASSWORD
 fi
+[[ $url =~ ^postgres(ql)?://([^:@/?]*@)?[^@]*$ && ! $url =~ [?\&]password= ]] ||
+  fail 2 "DATABASE_URL must be postgres://user:password@host/database, with special characters of the password percent-encoded"
 
 partial=$(mktemp "$file.XXXXXX") || fail 1 "$file cannot be written"
 trap 'rm -f "$partial"' EXIT

@@ -31,6 +31,8 @@ if [[ $url =~ ^([a-z]+://[^:@/]*):([^@/]*)@(.*)$ ]]; then
   PGPASSWORD=$(printf '%b' "${password//%/\\x}")
   export PGPASSWORD
 fi
+[[ $url =~ ^postgres(ql)?://([^:@/?]*@)?[^@]*$ && ! $url =~ [?\&]password= ]] ||
+  fail 2 "DATABASE_URL must be postgres://user:password@host/database, with special characters of the password percent-encoded"
 query() {
   psql --dbname="$url" --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1"
 }

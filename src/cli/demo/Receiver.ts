@@ -51,7 +51,7 @@ export const open = Effect.gen(function* () {
 
   const received = yield* Queue.unbounded<Received>()
   let unshown = 0
-  const secrets = new Map<string, ReadonlyArray<string>>()
+  const secrets = new Map<string, ReadonlyArray<string> | Promise<ReadonlyArray<string>>>()
   const keys = new Map<string, string>()
   const away = new Set<string>()
   const preferredTaken = yield* portInUse(PREFERRED_PORT)
@@ -67,7 +67,7 @@ export const open = Effect.gen(function* () {
           const body = await request.text()
           const headers = Object.fromEntries(request.headers.entries())
           const isLetIn = keys.get(pathname) === undefined || headers[GATEWAY_HEADER] === keys.get(pathname)
-          const signed = (secrets.get(pathname) ?? []).map((secret) => isLetIn && signedBy(secret, headers, body))
+          const signed = ((await secrets.get(pathname)) ?? []).map((secret) => isLetIn && signedBy(secret, headers, body))
           const attempt = Number(headers["x-service-attempt"] ?? 0)
           const status = statusOf(pathname, attempt, signed, away.has(pathname))
           unshown++
@@ -91,8 +91,8 @@ export const open = Effect.gen(function* () {
     caFile,
     port: server.port ?? PREFERRED_PORT,
     url: (pathname: string) => `https://localhost:${server.port}${pathname}`,
-    /** The secrets that verify requests to a path, newest first. */
-    trust: (pathname: string, live: ReadonlyArray<string>) => void secrets.set(pathname, live),
+    /** The secrets that verify requests to a path, newest first; requests wait for those that are not known yet. */
+    trust: (pathname: string, live: ReadonlyArray<string> | Promise<ReadonlyArray<string>>) => void secrets.set(pathname, live),
     /** Puts a gateway in front of a path, which demands this key. */
     demand: (pathname: string, key: string) => void keys.set(pathname, key),
     /** Takes a path down, where every request is then answered 503, or brings it back. */

@@ -168,8 +168,11 @@ export const play = (scene: Scene, once: boolean, footer: (status: string) => Re
     yield* missedEvents({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction }, start)
 
     yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")
+    // The event of the rotation may arrive before its response.
+    const secrets = Promise.withResolvers<ReadonlyArray<string>>()
+    receiver.trust(LEDGER, secrets.promise)
     const { secret } = yield* client.rotateSecret(webhooks.ledger.id)
-    receiver.trust(LEDGER, [secret, webhooks.ledger.secret])
+    secrets.resolve([secret, webhooks.ledger.secret])
     yield* pause("500 millis")
     for (let count = 0; count < 3; count++) yield* Effect.zipRight(transaction, pause("500 millis"))
 

@@ -82,7 +82,8 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
               try: () =>
                 transport.sendMail({
                   from: noticeFrom,
-                  to: notice.recipient,
+                  // One address: as text, it could be a list.
+                  to: { name: "", address: notice.recipient },
                   ...messageOf(notice, portalBaseUrl),
                   messageId: `<${noticeId}@custody-data-service>`
                 }),
