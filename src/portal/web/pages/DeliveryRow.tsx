@@ -83,7 +83,7 @@ const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
           <div>
             <p>
               <Result result={attempt.result} httpStatus={attempt.httpStatus} /> <span className="digits">{took(attempt.latencyMs)}</span>{" "}
-              <Time at={attempt.at} />
+              <Time at={attempt.at} as="second" />
             </p>
             {attempt.detail === null ? null : (
               <p className="under">
@@ -108,7 +108,7 @@ const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
               "Now"
             ) : (
               <span>
-                Next attempt <Time at={nextAttemptAt} as="ago" />, <Time at={nextAttemptAt} />
+                Next attempt <Time at={nextAttemptAt} as="ago" />, <Time at={nextAttemptAt} as="second" />
               </span>
             )}
           </p>
@@ -124,7 +124,7 @@ const End = ({ delivery: { deliveredAt, failureReason, replayedFromDeliveryId } 
       {failureReason === null ? "" : (ends[failureReason] ?? failureReason)}
       {deliveredAt === null ? null : (
         <>
-          Delivered <Time at={deliveredAt} />.
+          Delivered <Time at={deliveredAt} as="second" />.
         </>
       )}{" "}
       {replayedFromDeliveryId === null ? "" : "This is a redelivery of an earlier delivery."}

@@ -13,6 +13,7 @@ import { Sparkline } from "../parts/Sparkline.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Time, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
+import { FailureLine, isFailing } from "./WebhookFailure.tsx"
 import { WebhookState, webhookName } from "./Webhooks.tsx"
 
 const SHOWN = 8
@@ -104,16 +105,19 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
   const items: ReadonlyArray<Item> = [
     ...webhooks.flatMap((webhook): ReadonlyArray<Item> => {
       const to = `/webhooks/${webhook.id}`
-      const { consecutiveFailures = 0, failed24h = 0, state = "HEALTHY" } = health?.[webhook.id] ?? {}
+      const its = health?.[webhook.id]
+      const failed24h = its?.failed24h ?? 0
       if (webhook.status === "DISABLED" && webhook.disabledReason !== "MANUAL")
         return [[webhook.id, to, `${webhookName(webhook)} was disabled automatically: its endpoint kept failing or returned 410`] as const]
       if (webhook.status !== "ACTIVE") return []
-      if (state !== "HEALTHY")
+      if (its !== undefined && isFailing(its))
         return [
           [
             webhook.id,
             to,
-            `${webhookName(webhook)}: ${consecutiveFailures} failed ${consecutiveFailures === 1 ? "attempt" : "attempts"} in a row`
+            <>
+              {webhookName(webhook)}: <FailureLine health={its} />
+            </>
           ] as const
         ]
       return failed24h > 0

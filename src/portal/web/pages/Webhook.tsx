@@ -14,6 +14,7 @@ import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
 import { waiting } from "./Waiting.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
+import { isFailing, LastFailure } from "./WebhookFailure.tsx"
 import { RunningRecovery } from "./WebhookRecovery.tsx"
 import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
@@ -81,35 +82,36 @@ const reasons: Readonly<Record<string, string>> = {
   GONE: "This webhook was disabled because its endpoint returned 410 Gone."
 }
 
-/** What needs attention. */
-const Note = ({
-  webhook: { disabledAt, disabledReason, health, previousSecretExpiresAt, status }
-}: {
-  readonly webhook: WebhookWithHealth
-}) => {
+/** What needs attention most. */
+const Note = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
+  const { disabledAt, disabledReason, health, id, previousSecretExpiresAt, status } = webhook
   const now = useNow(1_000)
-  return (
-    <>
-      {status === "PAUSED" ? (
-        <p className="note">This webhook is paused. {waiting(health.heldDeliveries)} until it is resumed, for 31 days at most.</p>
-      ) : null}
-      {health.state === "HOLDING" && health.nextProbeAt !== null ? (
-        <p className="note">
-          The endpoint is down. {waiting(health.heldDeliveries)}, and nothing is lost. Next probe{" "}
-          {Date.parse(health.nextProbeAt) <= now ? "now" : `in ${left(health.nextProbeAt, now)}`}.
-        </p>
-      ) : null}
-      {disabledAt === null ? null : (
-        <p className="note">
-          {reasons[disabledReason ?? ""] ?? "This webhook is disabled."} Nothing has been sent since <Time at={disabledAt} />.
-        </p>
-      )}
-      {previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (
-        <p className="note">
-          The previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
-        </p>
-      )}
-    </>
+  if (disabledAt !== null)
+    return (
+      <p className="note">
+        {reasons[disabledReason ?? ""] ?? "This webhook is disabled."} Nothing has been sent since <Time at={disabledAt} as="second" />.
+      </p>
+    )
+  if (status === "PAUSED")
+    return <p className="note">This webhook is paused. {waiting(health.heldDeliveries)} until it is resumed, for 31 days at most.</p>
+  if (health.state === "HOLDING" && health.nextProbeAt !== null)
+    return (
+      <p className="note">
+        The endpoint is down. {waiting(health.heldDeliveries)}, and nothing is lost. Next probe{" "}
+        {Date.parse(health.nextProbeAt) <= now ? "now" : `in ${left(health.nextProbeAt, now)}`}.{" "}
+        {isFailing(health) ? <LastFailure health={health} webhookId={id} /> : null}
+      </p>
+    )
+  if (isFailing(health))
+    return (
+      <p className="note">
+        <LastFailure health={health} webhookId={id} />
+      </p>
+    )
+  return previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (
+    <p className="note">
+      The previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
+    </p>
   )
 }
 

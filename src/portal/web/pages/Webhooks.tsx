@@ -12,10 +12,20 @@ import { State } from "../parts/Status.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
+import { waiting } from "./Waiting.tsx"
+import { FailureLine, isFailing } from "./WebhookFailure.tsx"
+
+/** Its health in a word: failing, not healthy, while no attempt has succeeded. */
+const healthWord = (health: WebhookHealth | undefined): string =>
+  health === undefined || health.state === "HOLDING" || health.lastSuccessAt !== null
+    ? (health?.state ?? "ACTIVE")
+    : health.lastFailureAt === null
+      ? "ACTIVE"
+      : "FAILING"
 
 /** Its state in a word: disabled, or its health. */
 export const WebhookState = ({ health, webhook }: { readonly webhook: Webhook; readonly health: WebhookHealth | undefined }) =>
-  webhook.status === "ACTIVE" ? <State value={health?.state ?? "ACTIVE"} /> : <State value={webhook.status} />
+  webhook.status === "ACTIVE" ? <State value={healthWord(health)} /> : <State value={webhook.status} />
 
 /** A URL without its scheme. */
 export const withoutScheme = (url: string): string => {
@@ -75,7 +85,22 @@ export const WebhooksPage = () => {
             ),
             compare: (a, b) => webhookName(a).localeCompare(webhookName(b))
           },
-          { label: "Status", cell: (webhook) => <WebhookState webhook={webhook} health={health?.[webhook.id]} /> },
+          {
+            label: "Status",
+            cell: (webhook) => {
+              const its = health?.[webhook.id]
+              return (
+                <>
+                  <WebhookState webhook={webhook} health={its} />
+                  {its !== undefined && webhook.status === "ACTIVE" && isFailing(its) ? (
+                    <span className="under block">
+                      <FailureLine health={its} />
+                    </span>
+                  ) : null}
+                </>
+              )
+            }
+          },
           {
             label: "Entities",
             from: "medium",
@@ -110,6 +135,7 @@ const Numbers = ({ health }: { readonly health: WebhookHealth | undefined }) => 
     ) : (
       <>
         {health.delivered24h} delivered{health.failed24h === 0 ? "" : `, ${health.failed24h} failed`}
+        {health.pendingDeliveries === 0 ? "" : `, ${waiting(health.pendingDeliveries)}`}
         <span className="block">
           {health.lastSuccessAt === null ? (
             "No success yet"

@@ -70,8 +70,8 @@ const distance = (ms: number): string => {
 
 export interface TimeProps {
   readonly at: string
-  /** `exact`: date and time to the minute; `day`: the date; `ago`: relative time. */
-  readonly as?: "exact" | "day" | "ago"
+  /** `exact`: date and time to the minute; `second`: to the second, where order matters; `day`: the date; `ago`: relative time. */
+  readonly as?: "exact" | "second" | "day" | "ago"
 }
 
 export const Time = ({ as = "exact", at }: TimeProps) => {
@@ -81,9 +81,11 @@ export const Time = ({ as = "exact", at }: TimeProps) => {
   const text =
     as === "exact"
       ? format(time, inZone, { ...date, ...minute })
-      : as === "day"
-        ? format(time, inZone, date)
-        : distance(time.getTime() - current)
+      : as === "second"
+        ? exactly(time, inZone)
+        : as === "day"
+          ? format(time, inZone, date)
+          : distance(time.getTime() - current)
   return (
     <time dateTime={at} title={`${exactly(time, inZone)} · ${at}`}>
       {text}
@@ -91,11 +93,11 @@ export const Time = ({ as = "exact", at }: TimeProps) => {
   )
 }
 
-/** Time left in its largest units: “23 h”, “12 days”. */
+/** Time left in its largest units: “12 days”, “23 h”, “40 s”. */
 export const left = (until: string, from: number): string => {
   const ms = Math.max(0, Date.parse(until) - from)
   const [days, hours, minutes] = [Math.floor(ms / 86_400_000), Math.floor(ms / 3_600_000), Math.floor(ms / 60_000)]
-  return days >= 2 ? `${days} days` : hours >= 1 ? `${hours} h` : `${minutes} min`
+  return days >= 2 ? `${days} days` : hours >= 1 ? `${hours} h` : minutes >= 2 ? `${minutes} min` : `${Math.ceil(ms / 1_000)} s`
 }
 
 /** Milliseconds for people. */
