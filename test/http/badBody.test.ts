@@ -333,7 +333,7 @@ describe("fields at fault", () => {
       [
         "PATCH",
         { eventKinds: [null] },
-        { "eventKinds.0": expect.stringMatching(/^must be one of transaction\.pending, .*webhook\.secret_rotated$/) }
+        { "eventKinds.0": expect.stringMatching(/^must be one of transaction\.pending, .*api_key\.expiring$/) }
       ],
       ["PATCH", { eventKinds: [] }, { eventKinds: "must list 1 to 100 kinds, each once" }],
       // The count comes first: none of the items is looked at.

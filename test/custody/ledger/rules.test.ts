@@ -307,7 +307,8 @@ describe("the event envelope", () => {
     expect([...seen].sort()).toEqual(
       Object.keys(kinds)
         .filter(
-          (kind) => !/^(webhook|statement)\./.test(kind) && !["failed", "replaced", "updated"].some((end) => kind === `transaction.${end}`)
+          (kind) =>
+            !/^(webhook|statement|api_key)\./.test(kind) && !["failed", "replaced", "updated"].some((end) => kind === `transaction.${end}`)
         )
         .sort()
     )
