@@ -37,6 +37,22 @@ const unescaped = ({ places, text }: Layer): Layer => {
   return { text: characters.join(""), places: [...starts, places.at(-1) ?? 0] }
 }
 
+/** A response, or a value, as its characters stand. */
+const literal = (text: string): Layer => ({ text, places: Array.from({ length: text.length + 1 }, (_, place) => place) })
+
+/** As it stands, and with its escapes replaced once and twice. */
+const layersOf = (text: string): ReadonlyArray<Layer> => {
+  const whole = literal(text),
+    once = unescaped(whole)
+  return [whole, once, unescaped(once)]
+}
+
+/** What to look for if a value itself has what looks like an escape. */
+const variants = (value: string): ReadonlyArray<string> => [
+  value,
+  ...layersOf(value).flatMap(({ text }) => (text.length < SHORT ? [] : [text]))
+]
+
 /** Text as it is compared: a form writes a space as a plus sign. */
 const folded = (text: string) => text.toLowerCase().replaceAll("+", " ")
 
@@ -52,14 +68,12 @@ const parts = (value: string): ReadonlyArray<string> => {
 /** The part of a response that a snippet shows, with `***` for each of the values, which are visible ASCII. */
 export const hide = (bytes: Buffer, values: ReadonlyArray<string>): Buffer => {
   if (values.length === 0) return bytes
-  const hidden = [...new Set(values.flatMap(parts).map(folded))]
+  const hidden = [...new Set(values.flatMap(parts).flatMap(variants).map(folded))]
   const longest = Math.max(...hidden.map(({ length }) => length))
   const read = bytes.subarray(0, SNIPPET_BYTES + ESCAPED * longest).toString("latin1")
-  const whole: Layer = { text: read, places: Array.from({ length: read.length + 1 }, (_, place) => place) }
-  const once = unescaped(whole)
   /** How many values begin less those that end at each place. */
   const edges = new Int32Array(read.length + 1)
-  for (const { places, text } of [whole, once, unescaped(once)]) {
+  for (const { places, text } of layersOf(read)) {
     const found = folded(text)
     const mark = (from: number, to: number) => {
       for (const [place, change] of [
@@ -77,9 +91,11 @@ export const hide = (bytes: Buffer, values: ReadonlyArray<string>): Buffer => {
         if (found.endsWith(value.slice(0, length))) mark(found.length - length, found.length)
     }
   }
+  // Behind that, a value may go on after what was searched.
+  const end = read.length < bytes.length ? SNIPPET_BYTES : read.length
   let shown = ""
   let inside = 0
-  for (let place = 0; place < Math.min(read.length, SNIPPET_BYTES); place++) {
+  for (let place = 0; place < end; place++) {
     const before = inside
     inside += edges[place] ?? 0
     if (inside > 0 && before === 0) shown += "***"
