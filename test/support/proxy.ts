@@ -3,7 +3,7 @@ import * as net from "node:net"
 
 export class Proxy {
   readonly #sockets = new Set<net.Socket>()
-  readonly #target: URL
+  #target: URL
   #server: net.Server | undefined
   #port = 0
   #silent = false
@@ -68,6 +68,13 @@ export class Proxy {
     const closed = new Promise((resolve) => this.#server?.close(resolve))
     for (const socket of this.#sockets) socket.destroy()
     await closed
+  }
+
+  /** Ends every connection; new ones lead to the target that `failover` returns, once it has. */
+  async fail(failover: () => Promise<string>): Promise<void> {
+    await this.cut()
+    this.#target = new URL(await failover())
+    await this.open()
   }
 
   /** Ends the connection of the next commit when the server has made it, instead of passing on that it has; resolves then. */
