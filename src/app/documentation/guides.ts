@@ -5,11 +5,12 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { apiCodes, type Code, codes } from "../../http/Problem.ts"
-import { bar, page } from "./page.ts"
+import { highlighted } from "./highlight.ts"
+import { operations } from "./operations.ts"
+import { bar, ERRORS, GUIDES, page, SEARCH } from "./page.ts"
+import { headingsOf, plainText, type Result, type Section, search } from "./sections.ts"
 
 const FOLDER = path.resolve(import.meta.dir, "../../../docs")
-const GUIDES = "/v1/docs/guides"
-const ERRORS = "/v1/docs/errors"
 
 /** The guides by audience: path, file, title. */
 const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: string, file: string, title: string]>]> = [
@@ -34,6 +35,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
     "For operators",
     [
       ["operations", "operations.md", "Install, operate, upgrade"],
+      ["runbooks", "runbooks.md", "Runbooks of alerts"],
       ["feed", "feed.md", "Feeding records"],
       ["delivery", "delivery.md", "How delivery works"],
       ["temporal", "temporal.md", "Temporal"],
@@ -67,7 +69,7 @@ const rewriter = new HTMLRewriter()
   .on("img", { element: (image) => void image.replace(image.getAttribute("alt") ?? "") })
   .onDocument({ comments: (comment) => void comment.remove() })
 
-const html = (markdown: string): string => rewriter.transform(Bun.markdown.html(markdown, { headings: { ids: true } }))
+const html = (markdown: string): string => rewriter.transform(highlighted(Bun.markdown.html(markdown, { headings: { ids: true } })))
 
 const side = (current: string): string =>
   `<nav class="guides" aria-label="Guides">${shelves
@@ -79,12 +81,22 @@ const side = (current: string): string =>
     )
     .join("")}</nav>`
 
-const framed = (title: string, place: string, current: string, markdown: string): string =>
-  page(title, `${bar(place)}<div class="columns">${side(current)}<main>${html(markdown)}</main></div>`)
+/** A list of links to the parts of a page, if there is more than one. */
+const contents = (main: string): string => {
+  const parts = headingsOf(main).filter(({ level }) => level === 2)
+  if (parts.length < 2) return ""
+  const links = parts.map(({ id, title }) => `<li><a href="#${id}">${Bun.escapeHTML(title)}</a></li>`)
+  return `<nav class="contents" aria-labelledby="contents"><h2 id="contents">On this page</h2><ul>${links.join("")}</ul></nav>`
+}
+
+const framed = (title: string, place: string, current: string, main: string, query = ""): string =>
+  page(title, `${bar(place, query)}<div class="columns">${side(current)}${contents(main)}<main>${main}</main></div>`)
+
+const rendered = guides.map(([name, file, title]) => [name, title, html(fs.readFileSync(path.join(FOLDER, file), "utf8"))] as const)
 
 /** The guides by the last part of their paths. */
 export const guidePages: ReadonlyMap<string, string> = new Map(
-  guides.map(([name, file, title]) => [name, framed(title, GUIDES, name, fs.readFileSync(path.join(FOLDER, file), "utf8"))])
+  rendered.map(([name, title, main]) => [name, framed(title, GUIDES, name, main)])
 )
 
 /** Every error of the API in a table. */
@@ -92,14 +104,14 @@ export const errorList: string = framed(
   "Errors",
   ERRORS,
   "",
-  `# Errors
+  html(`# Errors
 
 Every response that is not 2xx is \`application/problem+json\` (RFC 9457). Its \`code\` is stable: handle errors by it, and show
 \`detail\` to people. \`type\` links to the page of the code. \`errors\` lists the invalid fields.
 
 | Status | Code | Meaning |
 | --- | --- | --- |
-${apiCodes.map((code) => `| ${codes[code][0]} | [${code}](${ERRORS}/${code}) | ${codes[code][1]} |`).join("\n")}`
+${apiCodes.map((code) => `| ${codes[code][0]} | [${code}](${ERRORS}/${code}) | ${codes[code][1]} |`).join("\n")}`)
 )
 
 /** Advice for an error by status, if its code has none. */
@@ -146,11 +158,43 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
   url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."
 }
 
+const adviceOn = (code: Code): string => advice[code] ?? byStatus[codes[code][0]] ?? ""
+
 /** The pages of the error codes. */
 export const errorPages: ReadonlyMap<string, string> = new Map(
   apiCodes.map((code) => {
     const [status, title] = codes[code]
-    const text = advice[code] ?? byStatus[status] ?? ""
-    return [code, framed(title, ERRORS, "", `# ${title}\n\n\`${code}\`, status ${status}\n\n${text}\n\n[All errors](${ERRORS})`)]
+    const text = `# ${title}\n\n\`${code}\`, status ${status}\n\n${adviceOn(code)}\n\n[All errors](${ERRORS})`
+    return [code, framed(title, ERRORS, "", html(text))]
   })
 )
+
+/** Everything that a search looks at: the operations of the API, the guides by section, the errors. */
+const sections: ReadonlyArray<Section> = [
+  ...operations.map(({ description, href, method, path, summary }) => ({
+    page: "API reference",
+    title: `${summary}: ${method} ${path}`,
+    href,
+    text: plainText(Bun.markdown.html(description))
+  })),
+  ...rendered.flatMap(([name, page, main]) =>
+    headingsOf(main).map(({ id, text, title }) => ({ page, title, href: `${GUIDES}/${name}#${id}`, text }))
+  ),
+  ...apiCodes.map((code) => ({
+    page: "Errors",
+    title: `${code}: ${codes[code][1]}`,
+    href: `${ERRORS}/${code}`,
+    text: plainText(Bun.markdown.html(adviceOn(code)))
+  }))
+]
+
+const resultOf = ({ excerpt, section: { href, page, title } }: Result): string =>
+  `<li><a href="${href}">${Bun.escapeHTML(title)}</a> <small>${page}</small><p>${Bun.escapeHTML(excerpt)}</p></li>`
+
+/** The page with the results of a search. */
+export const searchPage = (query: string): string => {
+  const results = search(sections, query)
+  const text = query === "" ? "Type what you look for above." : `Nothing contains all words of “${Bun.escapeHTML(query)}”.`
+  const list = results.length === 0 ? `<p>${text}</p>` : `<ul class="results">${results.map(resultOf).join("")}</ul>`
+  return framed("Search", SEARCH, "", `<h1>Search</h1>${list}`, query)
+}

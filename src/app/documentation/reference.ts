@@ -4,6 +4,7 @@
  * other hosts. Scalar creates style elements, so inline styles are allowed; scripts are files.
  */
 import * as path from "node:path"
+import { operations } from "./operations.ts"
 import { bar, named, page } from "./page.ts"
 
 /** Scalar as one script of several megabytes, loaded at the first request for the reference. */
@@ -42,17 +43,22 @@ export const policy = [
   "img-src 'self' data: blob:",
   "font-src 'self' data:",
   "connect-src 'self'",
-  "form-action 'none'",
+  "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'"
 ].join("; ")
+
+/** What the page shows until the script has built the reference. */
+const list = `<div class="columns"><main><h1>API reference</h1><table>${operations
+  .map(({ method, path, summary }) => `<tr><td>${method}</td><td><code>${path}</code></td><td>${Bun.escapeHTML(summary)}</td></tr>`)
+  .join("")}</table></main></div>`
 
 /** The page and the scripts that it loads, by path. */
 export const reference = async (): Promise<{ readonly html: string; readonly files: ReadonlyMap<string, string> }> => {
   const javascript = await scalar()
   const [library, begin] = [named("scalar", "js", javascript), named("reference", "js", start)]
   const scripts = `<script defer src="${library}"></script>\n<script defer src="${begin}"></script>\n`
-  const body = `${bar("/v1/docs")}<div id="reference"></div><noscript><p>The reference needs JavaScript. <a href="/v1/openapi.json">The document</a> that it shows does not.</p></noscript>`
+  const body = `${bar("/v1/docs")}<div id="reference">${list}</div><noscript><p>The reference needs JavaScript. <a href="/v1/openapi.json">The document</a> that it shows does not.</p></noscript>`
   return {
     html: page("API reference", body, scripts),
     files: new Map([

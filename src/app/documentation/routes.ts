@@ -8,7 +8,7 @@ import { notFound, type Problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { originOf } from "../../portal/server/origin.ts"
 import type { Settings } from "../../runtime/settings/Settings.ts"
-import { style, stylePath } from "./page.ts"
+import { script, scriptPath, style, stylePath } from "./page.ts"
 
 /** Whether a path needs no key: everything under the documentation's base path. */
 export const isPublic = (path: string): boolean => path === "/v1/openapi.json" || path === "/v1/docs" || path.startsWith("/v1/docs/")
@@ -16,9 +16,10 @@ export const isPublic = (path: string): boolean => path === "/v1/openapi.json" |
 const HTML = "text/html; charset=utf-8"
 const SOON = "public, max-age=300"
 const LONG = "public, max-age=31536000, immutable"
-const plainPolicy = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+const plainPolicy =
+  "default-src 'none'; script-src 'self'; form-action 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Compressed texts: of every page, and of the document as seen from some addresses. */
+/** Compressed texts: of the latest pages, and of the document as seen from some addresses. */
 const packed = new LRUCache<string, Uint8Array>({ max: 200 })
 
 /** A text, compressed if the client accepts it. */
@@ -41,6 +42,8 @@ const send = (text: string, contentType: string, cache: string, policy = plainPo
 
 const found = (text: string | undefined) => (text === undefined ? notFound() : send(text, HTML, SOON))
 const name = Effect.map(HttpRouter.params, (params) => params["name"] ?? "")
+/** The words of a search, as far as they are read. */
+const query = Effect.map(HttpServerRequest.ParsedSearchParams, ({ q = "" }) => String(q).slice(0, 100).trim())
 
 const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
   let loading: Promise<A> | undefined
@@ -64,7 +67,7 @@ const guidePage = (one: string) => Effect.flatMap(guides, ({ guidePages }) => fo
 type Answer = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   Problem<"not_found">,
-  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Settings
+  HttpServerRequest.HttpServerRequest | HttpServerRequest.ParsedSearchParams | HttpRouter.RouteContext | Settings
 >
 
 /** The response of each path. */
@@ -75,13 +78,15 @@ export const routes: ReadonlyArray<readonly [HttpRouter.PathInput, Answer]> = [
   ["/v1/docs/guides/:name", Effect.flatMap(name, guidePage)],
   ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(errorList))],
   ["/v1/docs/errors/:name", Effect.flatMap(name, (one) => Effect.flatMap(guides, ({ errorPages }) => found(errorPages.get(one))))],
+  ["/v1/docs/search", Effect.zipWith(guides, query, ({ searchPage }, one) => searchPage(one)).pipe(Effect.flatMap(found))],
   [
     "/v1/docs/files/:name",
     Effect.gen(function* () {
       const file = `/v1/docs/files/${yield* name}`
       if (file === stylePath) return yield* send(style, "text/css; charset=utf-8", LONG)
-      const script = (yield* reference).files.get(file)
-      return script === undefined ? yield* notFound() : yield* send(script, "text/javascript; charset=utf-8", LONG)
+      if (file === scriptPath) return yield* send(script, "text/javascript; charset=utf-8", LONG)
+      const large = (yield* reference).files.get(file)
+      return large === undefined ? yield* notFound() : yield* send(large, "text/javascript; charset=utf-8", LONG)
     })
   ]
 ]

@@ -1,0 +1,66 @@
+/** The pages at `/v1/docs` as people use them: search, contents, copied code, at any width. */
+import { expect, test } from "bun:test"
+import { executable, sizes, useBrowser } from "../portal/browser.ts"
+import { useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+
+const app = useApp(["api"])
+const browser = useBrowser()
+const search = async (query: string) => (await app.get(`/v1/docs/search?q=${encodeURIComponent(query)}`)).text
+
+test("a search finds operations, sections of guides and errors with all of its words", async () => {
+  const text = await search("rotate SECRET")
+  expect(text).toContain("POST /v1/webhooks/{webhookId}/rotate-secret")
+  expect(text).toContain('href="/v1/docs/guides/operations#rotating-keys"')
+  expect(text).toContain('href="/v1/docs/errors/rotation_limit_reached"')
+  expect(text).not.toContain('href="/v1/docs/errors/invalid_cursor"')
+})
+
+test("a search without a result says so and shows the query as text", async () => {
+  expect(await search('nothing<script>"')).toContain("Nothing contains all words of “nothing&lt;script&gt;&quot;”.")
+  expect(await search("")).toContain("Type what you look for")
+  expect((await app.get("/v1/docs/search")).status).toBe(200)
+  expect((await app.get("/v1/docs/search?q=deposit+addresses&other=1")).text).toContain("/v1/vaults/{vaultId}/addresses")
+})
+
+test.skipIf(executable === undefined)("code can be copied, and a page's contents lead to its parts", async () => {
+  const { page } = await browser.open(app.main?.baseUrl ?? "")
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+  await page.goto(`${app.main?.baseUrl}/v1/docs/guides/verifying`)
+  await page.locator(".contents").getByRole("link", { name: "Python" }).click()
+  expect(new URL(page.url()).hash).toBe("#python")
+  const block = page.locator(".code").first()
+  await block.getByRole("button", { name: "Copy" }).click()
+  await until("the copy", async () => (await block.getByRole("button").textContent()) === "Copied")
+  expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe((await block.locator("pre").textContent()) ?? "")
+  expect(browser.faults).toEqual([])
+})
+
+test.skipIf(executable === undefined)(
+  "the reference shows every operation before its script runs, and a result opens its operation",
+  async () => {
+    expect((await app.get("/v1/docs")).text).toContain("<td>POST</td><td><code>/v1/webhooks/{webhookId}/rotate-secret</code></td>")
+    const { page } = await browser.open(app.main?.baseUrl ?? "")
+    await page.goto(`${app.main?.baseUrl}/v1/docs/search?q=rotate+secret`)
+    await page.getByRole("link", { name: /^Rotate the signing secret/ }).click()
+    const heading = page.getByRole("heading", { name: /^Rotate the signing secret/ })
+    await until("its part of the page", async () => {
+      const box = await heading.boundingBox()
+      return box !== null && box.y >= 0 && box.y < sizes.wide.height
+    })
+  }
+)
+
+test.skipIf(executable === undefined)("no page scrolls sideways at any width", async () => {
+  const { page } = await browser.open(app.main?.baseUrl ?? "")
+  const paths = new Set((await search("")).matchAll(/href="(\/v1\/docs[^"#]*)"/g).map(([, path = ""]) => path))
+  for (const path of paths) {
+    if (path.startsWith("/v1/docs/files/")) continue
+    await page.goto(`${app.main?.baseUrl}${path}`)
+    if (path === "/v1/docs") await page.getByRole("heading", { name: "Custody Data Service API" }).waitFor()
+    for (const width of [1_280, 1_024, 820, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect([path, width, await page.evaluate<number>("document.documentElement.scrollWidth")]).toEqual([path, width, width])
+    }
+  }
+})
