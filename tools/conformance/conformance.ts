@@ -46,7 +46,7 @@ interface Section {
 }
 const known = new Set(sections.flatMap(({ rules }) => rules.map(({ rule }) => rule)))
 
-/** The decisions of docs/decisions.md that are not in rules.json, under that document's headings, with their first sentences. */
+/** The decisions of docs/decisions.md that are not in rules.json, under that document's headings, with their first sentences, without links. */
 const newer: ReadonlyArray<Section> = fs
   .readFileSync(path.join(root, "docs/decisions.md"), "utf8")
   .split(/^## /m)
@@ -54,7 +54,7 @@ const newer: ReadonlyArray<Section> = fs
     title: `Decisions: ${part.split("\n", 1)[0]}`,
     columns: ["decision", "in short"],
     rules: [...part.matchAll(/^\| ([DC]-\d+) \| ([^|]*?)(?:\. [^|]*)? \|/gm)]
-      .map(([, rule = "", text = ""]) => ({ rule, text: `${text.replace(/\.$/, "")}.` }))
+      .map(([, rule = "", text = ""]) => ({ rule, text: `${text.replace(/\.$/, "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")}.` }))
       .filter(({ rule }) => !known.has(rule))
   }))
   .filter(({ rules }) => rules.length > 0)
