@@ -11,16 +11,19 @@ export const MAX_HEADERS = 10
 const MAX_VALUE = 1_024,
   MAX_ALL = 4_096
 
-/** What the service, HTTP or a trace sets itself. */
+/** What the service, HTTP or a trace sets itself, or only concerns one connection. */
 const reserved =
-  /^(host|connection|transfer-encoding|te|trailer|upgrade|expect|user-agent|accept-encoding|traceparent|tracestate|(content|proxy|x-service|webhook)-.*)$/i
+  /^(host|connection|keep-alive|http2-settings|transfer-encoding|te|trailers?|upgrade|expect|user-agent|accept-encoding|traceparent|tracestate|(content|proxy|x-service|webhook)-.*)$/i
+
+/** Whether a name is reserved. Gateways that pass headers on as variables, as CGI does, take an underscore for a hyphen. */
+const isReserved = (name: string) => reserved.test(name.replaceAll("_", "-"))
 
 const name = "Name; upper and lower case are the same"
 const Name = Schema.String.pipe(
   Schema.filter((value) =>
     !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)
       ? "must be the name of an HTTP header"
-      : !reserved.test(value) || "must not be a header that the service sets itself"
+      : !isReserved(value) || "must not be a header that the service sets itself"
   )
 ).annotations({
   jsonSchema: {

@@ -19,8 +19,8 @@ export interface RefusedUrl {
   readonly detail: string
 }
 
-/** Ports that are always allowed. */
-export const ALWAYS_PORTS: ReadonlyArray<number> = [443, 8443]
+/** The allowed ports, each once: two always, and those that the operator adds. */
+export const portsOf = ({ ports }: Pick<Allowed, "ports">): ReadonlyArray<number> => [...new Set([443, 8443, ...ports])]
 
 const MAX_LENGTH = 2_048
 /** Longest host name, in characters. */
@@ -65,8 +65,8 @@ export const check = (text: string, allowed: Allowed): Either.Either<string, Ref
   const { hostname } = url
   if (hostname.endsWith(".")) return malformed("must not have a dot at the end of its host")
   const port = url.port === "" ? 443 : Number(url.port)
-  if (![...ALWAYS_PORTS, ...allowed.ports].includes(port))
-    return undeliverable(`must use port ${[...ALWAYS_PORTS, ...allowed.ports].join(" or ")}`)
+  const ports = portsOf(allowed)
+  if (!ports.includes(port)) return undeliverable(`must use port ${ports.join(" or ")}`)
   if (allowedHost(hostname, allowed)) return Either.right(url.href)
   if (literalOf(hostname) !== undefined) return undeliverable("must name a host, not an address")
   // The parser accepts host names that no DNS server knows: empty labels, special characters, labels and names that are

@@ -15,7 +15,7 @@ import { WaitingDeliveries } from "../../delivery/deliveries/WaitingDeliveries.t
 import { COUNTED, RecoveriesRepo } from "../../delivery/recoveries/RecoveriesRepo.ts"
 import { ACTIVE_PER_ENTITY } from "../../delivery/webhooks/limit.ts"
 import { LIVE_SECRETS } from "../../delivery/webhooks/signingSecret.ts"
-import { ALWAYS_PORTS } from "../../delivery/webhooks/url.ts"
+import { portsOf } from "../../delivery/webhooks/url.ts"
 import { kinds, names } from "../../events/log/Kind.ts"
 import { RETENTION_DAYS } from "../../events/log/logWindow.ts"
 import { notFound } from "../../http/Problem.ts"
@@ -64,7 +64,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
             liveSecrets: LIVE_SECRETS,
             rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),
             retentionDays: RETENTION_DAYS,
-            webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
+            webhookPorts: portsOf({ ports: webhookAllowPorts }),
             webhookSourceAddresses: webhookSourceAddresses.map(({ text }) => text),
             explorers: explorersOf(portalExplorers)
           }

@@ -6,7 +6,7 @@ import { type Answer, App } from "../../support/app.ts"
 import { passOn, TrickyProxy } from "../../support/ConnectProxy.ts"
 import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { Dns } from "../../support/dns.ts"
-import { Receiver, receiverEnv, until } from "../../support/receiver.ts"
+import { type Received, Receiver, receiverEnv, until } from "../../support/receiver.ts"
 
 const SECRET = "planted-secret-0123456789/with+marks"
 const receiver = new Receiver()
@@ -77,7 +77,7 @@ const ended = (id: string, count = 1): Promise<Answer["json"]> =>
 const results = ({ attempts }: Answer["json"]) => attempts.map(({ result }: { result: string }) => result)
 const ping = async (id: string) => (await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json
 /** A token server at the receiver. */
-const lying = (path: string, answer: () => Response | Promise<Response>) => {
+const lying = (path: string, answer: (request: Received) => Response | Promise<Response>) => {
   receiver.on(path, answer)
   return oauth({ tokenUrl: receiver.url(path) })
 }
@@ -155,7 +155,7 @@ describe("a token of a real authorization server", () => {
 })
 
 describe.concurrent("a token server", () => {
-  const cases: ReadonlyArray<readonly [name: string, answer: () => Response | Promise<Response>, detail: string]> = [
+  const cases: ReadonlyArray<readonly [name: string, answer: (request: Received) => Response | Promise<Response>, detail: string]> = [
     [
       "/huge",
       () => new Response(`{"access_token":"${"x".repeat(100_000)}"}`),
@@ -172,6 +172,11 @@ describe.concurrent("a token server", () => {
       "/echo",
       () => Response.json({ error: "invalid_client", error_description: `${SECRET} is ${encodeURIComponent(SECRET)}` }, { status: 400 }),
       "the token server answered 400: invalid_client, *** is ***"
+    ],
+    [
+      "/echo-header",
+      ({ headers }) => Response.json({ error: "invalid_client", error_description: headers["authorization"]?.slice(6) }, { status: 400 }),
+      "the token server answered 400: invalid_client, ***"
     ]
   ]
   test.each([...cases])("that answers with %s fails the attempts of its webhook", async (path, answer, detail) => {
@@ -191,10 +196,10 @@ describe.concurrent("a token server", () => {
       ["https://unknown.example.com/token", "the name of the token server does not resolve"],
       ["https://inside.example.com/token", "the token server's address is not allowed"]
     ] as const
-    const { id } = await webhookOf(app, key, 13, receiver.url("/down/hook"), { oauth: oauth() })
+    const { id } = await webhookOf(app, key, 14, receiver.url("/down/hook"), { oauth: oauth() })
     for (const [index, [tokenUrl, detail]] of cases.entries()) {
       await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { oauth: { tokenUrl, clientSecret: SECRET } } })
-      await feedTransactions(app, [13])
+      await feedTransactions(app, [14])
       const { attempts } = await ended(id, index + 1)
       for (const attempt of attempts) expect(attempt).toMatchObject({ result: "auth_error", detail })
     }

@@ -252,4 +252,9 @@ describe("addresses and ports that an operator can allow", () => {
     const taken = (port: number) => Either.isRight(check(`https://hooks.example.com:${port}/`, { cidrs: [], ports: [9443] }))
     expect([443, 8443, 9443, 80, 9444].map(taken)).toEqual([true, true, true, false, false])
   })
+
+  test("a refusal names each allowed port once", () => {
+    const refused = check("https://hooks.example.com:80/", { cidrs: [], ports: [8443, 9443, 9443] })
+    expect(Either.flip(refused)).toEqual(Either.right({ code: "url_not_deliverable", detail: "must use port 443 or 8443 or 9443" }))
+  })
 })

@@ -126,7 +126,9 @@ export class AccessTokens {
   }
 
   #request(webhookId: string, oauth: OAuth): Effect.Effect<{ readonly value: Redacted.Redacted; readonly expiresIn: number }, NoToken> {
-    const clean = (text: string) => snippet(hide(Buffer.from(text.slice(0, 500)), [Redacted.value(oauth.clientSecret)])) ?? ""
+    // A server may return the secret as it stands, or the header that has it.
+    const clean = (text: string, { authorization }: Readonly<Record<string, string>>) =>
+      snippet(hide(Buffer.from(text.slice(0, 500)), [Redacted.value(oauth.clientSecret), ...(authorization ? [authorization] : [])])) ?? ""
     const exchange = this.#exchange
     return Effect.gen(function* () {
       // Only a webhook with OAuth loads it.
@@ -177,7 +179,8 @@ export class AccessTokens {
         if (error instanceof lib.ResponseBodyError)
           return yield* noToken(
             clean(
-              `the token server answered ${got.httpStatus}: ${error.error}${error.error_description === undefined ? "" : `, ${error.error_description}`}`
+              `the token server answered ${got.httpStatus}: ${error.error}${error.error_description === undefined ? "" : `, ${error.error_description}`}`,
+              request.headers
             )
           )
         return yield* noToken(
