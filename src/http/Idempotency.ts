@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key`: a mutation that is repeated with the same key and body gets the first response, including its
- * secret, and does nothing. The response is stored, encrypted, in the transaction of the mutation, so a process killed at
- * any point has done both or neither. Decision D-13.
+ * secret, and does nothing. The response is stored in the transaction of the mutation, so a process killed at any point has
+ * done both or neither. It is encrypted, and so is the fingerprint of the body: both may come from credentials. Decision D-13.
  */
 
 import { createHash } from "node:crypto"
@@ -62,6 +62,9 @@ export const sealedAnswers: SealedColumn = {
   ],
   context: "key_id || E'\\n' || idempotency_key"
 }
+
+/** Where the fingerprints of bodies are encrypted. */
+export const sealedFingerprints: SealedColumn = { ...sealedAnswers, purpose: "idempotent-body", column: "fingerprint" }
 
 const form = /^[!-~]{1,255}$/
 
@@ -157,11 +160,12 @@ export const guarded = <E, R>(
       SELECT fingerprint, status, answer FROM idempotency_keys
       WHERE key_id = ${caller} AND idempotency_key = ${key} AND created_at > now() - interval '24 hours'`)
     if (known !== undefined) {
-      if (!known.fingerprint.equals(fingerprint)) {
+      const first = master.open("idempotent-body", known.fingerprint, context),
+        opened = master.open("idempotent-answer", known.answer, context)
+      if (first?.equals(fingerprint) === false) {
         return yield* problem("idempotency_key_reused", "This Idempotency-Key was used for another request within 24 hours.")
       }
-      const opened = master.open("idempotent-answer", known.answer, context)
-      if (opened === undefined)
+      if (first === undefined || opened === undefined)
         return yield* Effect.die(
           new Error("a stored idempotent response cannot be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?")
         )
@@ -175,10 +179,10 @@ export const guarded = <E, R>(
       return { status: known.status, body }
     }
     const kept = yield* mutation
-    const sealed = master.seal("idempotent-answer", Buffer.from(JSON.stringify(kept.body)), context)
+    const answer = master.seal("idempotent-answer", Buffer.from(JSON.stringify(kept.body)), context)
     yield* sql`
       INSERT INTO idempotency_keys (key_id, idempotency_key, fingerprint, status, answer)
-      VALUES (${caller}, ${key}, ${fingerprint}, ${kept.status}, ${sealed})
+      VALUES (${caller}, ${key}, ${master.seal("idempotent-body", fingerprint, context)}, ${kept.status}, ${answer})
       ON CONFLICT (key_id, idempotency_key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
         answer = excluded.answer, created_at = now()`
     return kept

@@ -16,6 +16,7 @@ const purposes = [
   "webhook-secret",
   "gateway-credentials",
   "idempotent-answer",
+  "idempotent-body",
   "portal-cookie",
   "portal-second-factor",
   "signing",

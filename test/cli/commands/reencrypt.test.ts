@@ -140,6 +140,7 @@ test("every sealed value is re-encrypted while the service runs, even after a ki
   // One webhook of three has headers.
   expect(counts.gatewayCredentials).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
   expect(counts.idempotencyAnswers).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
+  expect(counts.idempotencyFingerprints).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
   expect((await planted(full.id)).map(({ current }) => current)).toEqual(Array.from({ length: ROWS }, (_, index) => `secret ${index}`))
 
   // A third run finds nothing to do.
@@ -179,7 +180,6 @@ test("every binary column is sealed and re-encrypted, or known to need no encryp
   const sealed = Object.values(sealedColumns).map(({ column, table }) => `${table}.${column}`)
   const others = [
     "api_keys.secret_hash",
-    "idempotency_keys.fingerprint",
     "portal_second_factors.backup_codes",
     "portal_passkeys.public_key",
     "signing_keys.public_key",

@@ -48,6 +48,17 @@ describe("repetition with the same idempotency key and body", () => {
     expect(await webhooks()).toBe(before + 1)
   })
 
+  test("what is stored reveals nothing of a body, not even to who guesses it", async () => {
+    const stored = async (headers: unknown) => {
+      const key = randomUUID()
+      expect(short(await createOnce(key, { status: "DISABLED", headers }))).toBe("201")
+      const [row] = await app.sql("SELECT encode(fingerprint, 'hex') AS text FROM idempotency_keys WHERE idempotency_key = $1", [key])
+      return row?.["text"]
+    }
+    const headers = [{ name: "X-Api-Key", value: "k" }]
+    expect(await stored(headers)).not.toBe(await stored(headers))
+  })
+
   test("rotate: one rotation, the same secret", async () => {
     const { id } = await create(app, keys.owner, { status: "DISABLED" })
     const key = randomUUID()

@@ -4,12 +4,12 @@
  * MASTER_KEY_PREVIOUS can be removed 31 days later (docs/operations.md, Rotating keys). Decision D-25.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Console, Effect, Layer, Schema } from "effect"
+import { Console, Effect, Layer, Record, Schema } from "effect"
 import { OPERATOR, record } from "../../../access/audit/AuditTrail.ts"
 import { commandDatabase } from "../../../app/Base.ts"
 import { sealedGatewayCredentials } from "../../../delivery/webhooks/gatewayCredentials.ts"
 import { sealedSecrets } from "../../../delivery/webhooks/signingSecret.ts"
-import { sealedAnswers } from "../../../http/Idempotency.ts"
+import { sealedAnswers, sealedFingerprints } from "../../../http/Idempotency.ts"
 import { sealedSecondFactors } from "../../../portal/signIn/SecondFactor.ts"
 import { MasterKey, masterKeyLayer } from "../../../runtime/crypto/MasterKey.ts"
 import { type Reencrypted, reencrypt as reencryptColumn } from "../../../runtime/crypto/reencryptSecrets.ts"
@@ -22,6 +22,7 @@ export const sealedColumns = {
   webhookSecrets: sealedSecrets,
   gatewayCredentials: sealedGatewayCredentials,
   idempotencyAnswers: sealedAnswers,
+  idempotencyFingerprints: sealedFingerprints,
   portalSecondFactors: sealedSecondFactors
 } as const
 
@@ -57,12 +58,7 @@ const reencryptAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const master = yield* MasterKey
   const pass = Effect.all(
-    {
-      webhookSecrets: reencryptColumn(sql, master, sealedColumns.webhookSecrets, progress("webhook secrets")),
-      gatewayCredentials: reencryptColumn(sql, master, sealedColumns.gatewayCredentials, progress("gateway credentials")),
-      idempotencyAnswers: reencryptColumn(sql, master, sealedColumns.idempotencyAnswers, progress("stored responses")),
-      portalSecondFactors: reencryptColumn(sql, master, sealedColumns.portalSecondFactors, progress("second factors"))
-    },
+    Record.map(sealedColumns, (of, name) => reencryptColumn(sql, master, of, progress(name))),
     { concurrency: 1 }
   )
   const done = yield* pass
