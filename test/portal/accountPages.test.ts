@@ -49,6 +49,8 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByText("No API keys yet").waitFor()
     await portal.expectAccessible("no keys")
     await page.getByRole("link", { name: "New key" }).click()
+    await page.getByRole("button", { name: "Create key" }).click()
+    await page.locator("input:invalid:focus").waitFor()
     await page.getByLabel("Label").fill("Ledger import")
     await page.getByLabel("Only selected vaults").check()
     await page.getByLabel("Exchange hot wallet").check()
@@ -75,6 +77,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByRole("link", { name: "Ledger import" }).click()
     await page.getByLabel("webhook:read").check()
     await page.getByLabel("Expiry").selectOption("never")
+    await page.getByText("it works until somebody revokes the key").waitFor()
     await portal.expectAccessible("edit key")
     await page.getByRole("button", { name: "Save changes" }).click()
     await portal.expectAccessible("confirmation of an edit")
@@ -99,13 +102,13 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     ] as const)
       await app.key("user_a", { label, expiresAt })
     await portal.goto("/keys")
-    for (const [label, words] of [
-      ["Soon", "Expires in 29 days"],
-      ["Later", "Expires in 40 days"],
-      ["Over", "Expired"],
-      ["Endless", "No expiry"]
+    for (const [label, tone, words] of [
+      ["Soon", "wait", "Expires in 29 days"],
+      ["Later", "good", "Expires in 40 days"],
+      ["Over", "bad", "Expired"],
+      ["Endless", "wait", "No expiry"]
     ] as const)
-      await page.locator("article.key", { hasText: label }).locator(".status", { hasText: words }).waitFor()
+      await page.locator("article.key", { hasText: label }).locator(`.status.${tone}`, { hasText: words }).waitFor()
     await portal.expectAccessible("keys that expire")
     await portal.goto("/")
     const attention = page.getByRole("list", { name: "Needs attention" })

@@ -88,6 +88,8 @@ describe("from an invitation to a key", () => {
     expect([wrong.status, wrong.json.errors[0].field]).toEqual([400, "scopes"])
     const elsewhere = await somebody.request("POST", "/api/keys", { ...choice, vaultIds: ["vault_b"], confirmation: { code } })
     expect([elsewhere.status, elsewhere.json.errors[0].field]).toEqual([400, "vaultIds"])
+    const nameless = await somebody.request("POST", "/api/keys", { ...choice, label: " ", confirmation: { code } })
+    expect([nameless.status, nameless.json.errors[0].field]).toEqual([400, "label"])
     // An invalid request used up no code: the same code still creates a key.
     const made = await somebody.request("POST", "/api/keys", { ...choice, confirmation: { code } })
     expect(made.status).toBe(200)

@@ -104,9 +104,9 @@ const NewPassword = text(PASSWORD_MAX).pipe(
   Schema.filter((value) => value.length >= PASSWORD_MIN || `must have at least ${PASSWORD_MIN} characters`)
 )
 
-/** `ApiKeys` validates their content. */
+/** `ApiKeys` validates their content. In the portal, each key has a label, by which people recognize it later. */
 const keyFields = {
-  label: Schema.String,
+  label: Schema.String.pipe(Schema.filter((label) => label.trim() !== "" || "must say what the key is for")),
   scopes: Schema.Array(Schema.String),
   /** null allows every vault on which the user has the Developer role. */
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)),

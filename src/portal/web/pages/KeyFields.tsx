@@ -81,6 +81,7 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
         label="Label"
         hint="What the key is for."
         maxLength={200}
+        required
         value={draft.label}
         onValue={(label) => set({ label })}
         error={wrong["label"]}
@@ -118,7 +119,13 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
         onValue={(ips) => set({ ips })}
         error={wrong["ipAllowlist"]}
       />
-      <Select label="Expiry" value={draft.expiry} onValue={(expiry) => set({ expiry })} error={wrong["expiresAt"]}>
+      <Select
+        label="Expiry"
+        {...(draft.expiry === "never" ? { hint: "If the secret leaks, it works until somebody revokes the key. Prefer an expiry." } : {})}
+        value={draft.expiry}
+        onValue={(expiry) => set({ expiry })}
+        error={wrong["expiresAt"]}
+      >
         {draft.kept === null ? null : <option value="kept">Unchanged: {dateOf(Date.parse(draft.kept))}</option>}
         <option value="30">30 days from now</option>
         <option value="90">90 days from now</option>

@@ -13,7 +13,7 @@ import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time, useNow } from "../parts/Time.tsx"
 
-const tones = { never: "good", later: "good", soon: "wait", expired: "bad" } as const
+const tones = { never: "wait", later: "good", soon: "wait", expired: "bad" } as const
 
 /** Whether a key is valid, and for how long. */
 const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) => {
