@@ -78,7 +78,7 @@ const documents = HttpApiBuilder.Router.use((router) =>
 const layer = HttpApiBuilder.api(Api).pipe(
   Layer.provideMerge(groups),
   Layer.merge(documents),
-  Layer.merge(Layer.provide(Portal.layer, Admission.layer)),
+  Layer.merge(Layer.provide(Portal.layer, [Pages.layer, Admission.layer])),
   Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
   Layer.provide(
     HttpRouter.setRouterConfig({

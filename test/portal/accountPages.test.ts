@@ -118,6 +118,19 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await portal.expectAccessible("home with keys that expire")
   })
 
+  test("an owner sees the keys of others and revokes one", async () => {
+    const { secret } = await app.key("user_m", { label: "Import of Max" })
+    await portal.goto("/keys")
+    const others = page.getByRole("list", { name: "Keys of others" })
+    const row = others.locator("article", { hasText: "Import of Max" })
+    await row.getByText("Max Muster").waitFor()
+    await portal.expectAccessible("keys of others")
+    await row.getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("button", { name: "Revoke key" }).click()
+    await page.getByText("Nobody else has an API key.").waitFor()
+    expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
+  })
+
   test("a passkey is added, signs in alone and confirms", async () => {
     const devtools = await portal.context.newCDPSession(page)
     await devtools.send("WebAuthn.enable")

@@ -13,12 +13,14 @@ import type {
   PublicKeyCredentialRequestOptionsJSON
 } from "@simplewebauthn/browser"
 import { Schema } from "effect"
-import { ApiKey } from "../../access/keys/ApiKeys.ts"
+import { ApiKey, NamedKey } from "../../access/keys/ApiKeys.ts"
 import { Credential } from "../../access/visibility/CredentialApi.ts"
 import type { ReceivedEvent } from "../../client/receivedEvent.ts"
 import { PreparedRequest } from "../../delivery/deliveries/RequestPreview.ts"
 import { Health } from "../../delivery/webhooks/Webhook.ts"
 import { names } from "../../events/log/Kind.ts"
+import { Page, PageParams } from "../../http/Page.ts"
+import { query } from "../../http/Parameters.ts"
 import { Problem } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { TimestampParam } from "../../values/Timestamp.ts"
@@ -152,6 +154,8 @@ const signIn = HttpApiGroup.make("signIn")
 
 const keys = HttpApiGroup.make("keys")
   .add(HttpApiEndpoint.get("listKeys", "/keys").addSuccess(listed(ApiKey)))
+  // For owners.
+  .add(HttpApiEndpoint.get("listOthersKeys", "/keys-of-others").setUrlParams(query(PageParams)).addSuccess(Page(NamedKey, "NamedKeyPage")))
   .add(
     HttpApiEndpoint.post("createKey", "/keys")
       .setPayload(bodies.keyCreation)

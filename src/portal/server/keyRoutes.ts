@@ -1,6 +1,7 @@
 /**
  * The portal's routes for the signed-in user's own API keys, with the same service as the command line. Creating a key,
- * or giving it more access, requires the second factor in the same request. Spec: Authentication 2 to 9. Decision D-44.
+ * or giving it more access, requires the second factor in the same request. Owners also see and revoke the keys of others in
+ * their organization. Spec: Authentication 2 to 9. Decision D-44.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Duration, Effect, Redacted } from "effect"
@@ -8,10 +9,11 @@ import { actorOf } from "../../access/audit/AuditTrail.ts"
 import { ApiKeys, DEFAULT_EXPIRY, InvalidKey, UnknownKey } from "../../access/keys/ApiKeys.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
 import * as Body from "../../http/Body.ts"
+import { answer, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
-import { principalOf, Sessions } from "../signIn/Sessions.ts"
+import { principalOf, type SessionState, Sessions } from "../signIn/Sessions.ts"
 import { bodies, PortalApi } from "./PortalApi.ts"
 
 /** Invalid properties and unknown keys as the API reports them. */
@@ -36,12 +38,34 @@ const own = (userId: string, id: string) =>
     return found === undefined ? yield* notFound() : found
   })
 
+/** The id of a key that the user may revoke: one of their own; for an owner, any of the organization. */
+const revocable = ({ isOwner, organizationId, userId }: SessionState, id: string) =>
+  Effect.gen(function* () {
+    if (!isOwner) return (yield* own(userId, id)).id
+    return (yield* (yield* ApiKeys).isOfOrganization(organizationId, id)) ? id : yield* notFound()
+  })
+
 export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
   handlers
     .handle("listKeys", () =>
       Effect.gen(function* () {
         const { userId } = yield* (yield* Sessions).complete
         return { data: yield* (yield* ApiKeys).list(userId) }
+      })
+    )
+    .handle("listOthersKeys", ({ urlParams: { cursor, limit } }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).owner
+        const keys = yield* ApiKeys
+        const page = yield* (yield* Pages).cut({
+          of: { list: "keys-of-others", path: [session.userId] },
+          limit,
+          cursor,
+          keyLength: 2,
+          fetch: (after, take) => keys.ofOthers(session, after, take),
+          keyOf: ({ createdAt, id }) => [createdAt, id]
+        })
+        return answer(page, (key) => key)
       })
     )
     .handleRaw("createKey", () =>
@@ -93,10 +117,10 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
     )
     .handle("revokeKey", ({ path }) =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        const { id } = yield* own(userId, path.id)
+        const session = yield* (yield* Sessions).complete
+        const id = yield* revocable(session, path.id)
         const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
-        yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
+        yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId: session.userId, keyId: id }))
         return key
       }).pipe(toProblems)
     )

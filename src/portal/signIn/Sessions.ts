@@ -119,6 +119,11 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           )
     )
 
+    /** The request's session, complete and of an owner of the organization. */
+    const owner = Effect.flatMap(complete, (session) =>
+      session.isOwner ? Effect.succeed(session) : problem("owner_required", "Only owners of the organization can do this.")
+    )
+
     /** Ends sessions and records that it was done. */
     const audited = (session: SessionState, ending: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) =>
       Effect.tap(ending, (ended) =>
@@ -129,6 +134,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       current,
       started,
       complete,
+      owner,
 
       /**
        * Creates a complete session for a user who has just confirmed the second factor, and returns its cookies. It

@@ -17,6 +17,7 @@ export interface PortalRoutes {
   "POST /enrolment/confirm": Route<"confirmEnrolment">
   "POST /sign-out": Route<"signOut">
   "GET /keys": Route<"listKeys">
+  "GET /keys-of-others": Route<"listOthersKeys">
   "POST /keys": Route<"createKey">
   "PATCH /keys/:id": Route<"updateKey">
   "GET /keys/:id/credential": Route<"getKeyCredential">

@@ -1,17 +1,20 @@
-/** The user's API keys; revoked ones are collapsed. */
+/** The user's API keys; revoked ones are collapsed. Owners also see the keys of others, and revoke them. */
 import { KeyRound, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
 import { post } from "../api.ts"
 import { useNames, useOne } from "../data.ts"
+import { useList } from "../list.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
 import { expiryOf } from "../parts/expiry.ts"
 import { notify } from "../parts/Notices.tsx"
-import { Page } from "../parts/Page.tsx"
+import { Page, Section } from "../parts/Page.tsx"
+import { Rows } from "../parts/Rows.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time, useNow } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
 
 const tones = { never: "wait", later: "good", soon: "wait", expired: "bad" } as const
 
@@ -28,6 +31,7 @@ const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKe
 }
 
 export const KeysPage = () => {
+  const { isOwner } = useUser()
   const keys = useOne("/keys", { every: 30_000 })
   const live = keys.data?.data.filter(({ revokedAt }) => revokedAt === null)
   const revoked = keys.data?.data.filter(({ revokedAt }) => revokedAt !== null) ?? []
@@ -62,7 +66,26 @@ export const KeysPage = () => {
           <KeyList label="Revoked keys" keys={revoked} done={() => keys.refetch()} />
         </details>
       )}
+      {isOwner ? <OthersKeys /> : null}
     </Page>
+  )
+}
+
+const OthersKeys = () => {
+  const { organization } = useUser()
+  const list = useList("/keys-of-others", {}, { every: 30_000 })
+  return (
+    <Section
+      title="Keys of others"
+      lead={`Keys of other people in ${organization.name}. Owners see them without secrets and can revoke them.`}
+    >
+      <Rows
+        list={list}
+        label="Keys of others"
+        empty={<p className="hint">Nobody else has an API key.</p>}
+        row={(key) => <Row apiKey={key} whose={key.userName} done={list.refetch} />}
+      />
+    </Section>
   )
 }
 
@@ -82,7 +105,14 @@ const KeyList = ({ done, keys, label }: KeyListProps) => (
   </ul>
 )
 
-const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: () => Promise<unknown> }) => {
+interface RowProps {
+  readonly apiKey: ApiKey
+  /** The name of its user if that is somebody else. */
+  readonly whose?: string
+  readonly done: () => Promise<unknown>
+}
+
+const Row = ({ apiKey: key, done, whose }: RowProps) => {
   const nameOf = useNames()
   const ended = key.revokedAt !== null
   const name = key.label === "" ? key.id : key.label
@@ -94,10 +124,11 @@ const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: ()
   return (
     <article className="row key">
       <div className="what">
-        <h2>{ended ? name : <Link to={`/keys/${key.id}`}>{name}</Link>}</h2>
+        <h2>{ended || whose !== undefined ? name : <Link to={`/keys/${key.id}`}>{name}</Link>}</h2>
+        {whose === undefined ? null : <p>{whose}</p>}
         <p className="under">
           <code>{key.hint}</code> · {key.scopes.join(", ")} ·{" "}
-          {key.vaultIds === null ? "all your vaults" : key.vaultIds.map(nameOf).slice(0, 3).join(", ")}
+          {key.vaultIds === null ? `all ${whose === undefined ? "your" : "their"} vaults` : key.vaultIds.map(nameOf).slice(0, 3).join(", ")}
           {(key.vaultIds?.length ?? 0) > 3 ? ` and ${(key.vaultIds?.length ?? 0) - 3} more` : ""}
           {key.ipAllowlist.length === 0 ? "" : ` · from ${key.ipAllowlist.join(", ")}`}
         </p>
@@ -126,7 +157,7 @@ const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: ()
       </p>
       {ended ? null : (
         <div className="actions">
-          <LinkButton to={`/keys/new?replaces=${key.id}`}>Rotate</LinkButton>
+          {whose === undefined ? <LinkButton to={`/keys/new?replaces=${key.id}`}>Rotate</LinkButton> : null}
           <Ask
             label="Revoke"
             kind="danger"
