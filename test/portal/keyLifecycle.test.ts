@@ -64,6 +64,20 @@ describe("from an invitation to a key", () => {
     expect([again.status, again.json.code]).toEqual([410, "invitation_invalid"])
   })
 
+  test("a reload of the setup keeps secret and codes, in its session only", async () => {
+    const begin = async (one: Visitor) => (await one.request("POST", "/api/enrolment", {})).json
+    const [first, second] = await Promise.all([begin(somebody), begin(somebody)])
+    expect(second).toEqual(first)
+    const kept = JSON.stringify(await app.sql("SELECT * FROM portal_verifications"))
+    for (const hidden of [first.secret, ...first.backupCodes]) expect(kept).not.toContain(hidden)
+    // Somebody else with the password sees nothing of it, and starts anew, which ends what the first session set up.
+    const other = visitor()
+    await other.request("POST", "/api/sign-in", { email: "user_a@example.com", password: PASSWORD })
+    const theirs = await begin(other)
+    const again = await begin(somebody)
+    expect(new Set([first, theirs, again].flatMap(({ backupCodes, secret }) => [secret, ...backupCodes])).size).toBe(33)
+  })
+
   test("the authenticator's first code completes the session", async () => {
     const begun = await somebody.request("POST", "/api/enrolment", {})
     expect(begun.json.uri).toStartWith("otpauth://totp/")
@@ -78,6 +92,9 @@ describe("from an invitation to a key", () => {
     const stored = await app.sql("SELECT encode(secret, 'escape') AS secret, backup_codes::text AS codes FROM portal_second_factors")
     expect(JSON.stringify(stored)).not.toContain(somebody.authenticator.secret)
     for (const code of begun.json.backupCodes) expect(JSON.stringify(stored)).not.toContain(code)
+    expect(await app.sql("SELECT 1 FROM portal_verifications WHERE identifier LIKE 'enrolment/%'")).toEqual([])
+    const done = await somebody.request("POST", "/api/enrolment", {})
+    expect([done.status, done.json.code]).toEqual([403, "second_factor_failed"])
   })
 
   test("a key is created with a fresh confirmation only, shown once, edited and revoked", async () => {

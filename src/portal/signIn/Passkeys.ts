@@ -5,13 +5,14 @@
  */
 import { randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as Id from "../../values/Id.ts"
 import { requireOrigin } from "../server/origin.ts"
 import { text } from "./confirmation.ts"
+import { keepVerification } from "./verifications.ts"
 
 /** A passkey as its owner sees it. */
 export const Passkey = Schema.Struct({
@@ -78,10 +79,8 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
     const keep = (ceremony: Ceremony, challenge: string, userId: string) =>
       Effect.gen(function* () {
         const challengeId = randomBytes(16).toString("base64url")
-        yield* sql`DELETE FROM portal_verifications WHERE expires_at < clock_timestamp() - interval '1 day'`
-        yield* sql`
-          INSERT INTO portal_verifications (id, identifier, value, expires_at)
-          VALUES (${challengeId}, ${`passkey/${ceremony}/${challengeId}`}, ${JSON.stringify([challenge, userId])}, clock_timestamp() + interval '5 minutes')`
+        const identifier = `passkey/${ceremony}/${challengeId}`
+        yield* keepVerification(sql, { id: challengeId, identifier, value: challenge, userId, validity: Duration.minutes(5) })
         return challengeId
       }).pipe(Effect.orDie)
 

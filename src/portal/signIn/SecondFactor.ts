@@ -3,6 +3,9 @@
  * stored, and codes of that step or earlier ones are rejected, so a code observed at sign-in cannot create a key. Five
  * wrong codes in a row lock the factor for 15 minutes on all routes; every five more double the time, up to a day.
  * Otherwise somebody with the password could try five hundred codes a day.
+ *
+ * Until the first code, the secret and the backup codes belong to the session that set them up, so that a reload of its page
+ * shows them again. The codes are kept encrypted for that time, and the service deletes them with the first code.
  */
 import { createHash, randomInt } from "node:crypto"
 import type { SqlError } from "@effect/sql"
@@ -15,7 +18,10 @@ import { type Problem, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
+import { HALFWAY } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
+import { keepVerification } from "./verifications.ts"
 
 /** Where authenticator secrets are stored encrypted. */
 export const sealedSecondFactors: SealedColumn = {
@@ -47,6 +53,9 @@ const Row = Schema.Struct({
   lastStep: Schema.Number
 })
 const decode = decodeRows(Row),
+  decodePending = decodeRows(
+    Schema.Struct({ secret: Bytes, hashes: Schema.Array(Bytes), kept: Schema.parseJson(Schema.Tuple(Schema.String, Schema.String)) })
+  ),
   decodeLeft = decodeRows(Schema.Struct({ left: Schema.Number }))
 
 /** `locked`: seconds that remain. */
@@ -74,6 +83,17 @@ const hashOf = (code: string): Buffer =>
   createHash("sha256")
     .update(code.toLowerCase().replaceAll(/[^a-z0-9]/g, ""))
     .digest()
+
+/** Where the backup codes of an unfinished setup are kept, by its session; rows are encrypted and last as long as the session may. */
+const pendingOf = (sessionId: string) => `enrolment/${sessionId}`
+const decodeCodes = Schema.decodeSync(Schema.parseJson(Schema.Array(Schema.String)))
+
+/** The session in which an authenticator is set up. */
+interface Setup {
+  readonly id: string
+  readonly userId: string
+  readonly email: string
+}
 
 const failed = (outcome: Exclude<Outcome, "taken">): Problem<"second_factor_failed" | "rate_limited"> =>
   outcome === "wrong"
@@ -119,7 +139,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             yield* sql`
               UPDATE portal_second_factors SET last_step = ${step}, failures = 0, locked_until = NULL,
                 verified_at = coalesce(verified_at, clock_timestamp()) WHERE user_id = ${userId}`
-            if (enrolling) yield* audit(userId, "account.second_factor_added")
+            if (enrolling) {
+              yield* sql`DELETE FROM portal_verifications v USING portal_sessions s WHERE s.user_id = ${userId} AND v.identifier = ${pendingOf("")} || s.id`
+              yield* audit(userId, "account.second_factor_added")
+            }
             return "taken"
           }
           if (!enrolling && step === undefined) {
@@ -139,25 +162,57 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
         })
       )
 
+    const enrolment = (secret: OTPAuth.Secret, email: string, backupCodes: ReadonlyArray<string>): Enrolment => ({
+      uri: totp(secret, email).toString(),
+      secret: secret.base32,
+      backupCodes
+    })
+
+    /** What this session set up and did not finish; undefined if there is nothing, or another session set up something else. */
+    const unfinished = (userId: string, sessionId: string) =>
+      Effect.gen(function* () {
+        const [row] = yield* decodePending(sql`
+          SELECT f.secret, f.backup_codes AS hashes, v.value AS kept FROM portal_second_factors f
+          JOIN portal_verifications v ON v.identifier = ${pendingOf(sessionId)} AND v.expires_at > clock_timestamp()
+          WHERE f.user_id = ${userId} AND f.verified_at IS NULL`)
+        if (row === undefined) return undefined
+        const secret = master.open("portal-second-factor", row.secret, userId)
+        const plain = master.open("portal-second-factor", Buffer.from(row.kept[0], "base64"), pendingOf(sessionId))
+        if (secret === undefined || plain === undefined) return undefined
+        const backupCodes = decodeCodes(plain.toString())
+        const isSame =
+          backupCodes.length === row.hashes.length && backupCodes.every((code, index) => row.hashes[index]?.equals(hashOf(code)))
+        return isSame ? { secret: new OTPAuth.Secret({ buffer: Uint8Array.from(secret).buffer }), backupCodes } : undefined
+      })
+
     // Rejected after the transaction, which has to keep the count.
     const taken = (userId: string, code: string, enrolling: boolean) =>
       Effect.flatMap(Effect.orDie(take(userId, code, enrolling)), (outcome) => (outcome === "taken" ? Effect.void : failed(outcome)))
 
     return {
-      /** Starts to set up an authenticator; discards an unfinished one. Fails if there is one already. */
-      begin: (userId: string, email: string) =>
+      /**
+       * Starts to set up an authenticator, or continues what the session started; discards what another session started. Fails if
+       * there is one already.
+       */
+      begin: ({ email, id, userId }: Setup) =>
         Effect.gen(function* () {
+          // One at a time, so that two tabs show the same.
+          yield* sql`SELECT 1 FROM portal_users WHERE id = ${userId} FOR NO KEY UPDATE`
+          const pending = yield* unfinished(userId, id)
+          if (pending !== undefined) return enrolment(pending.secret, email, pending.backupCodes)
           const secret = new OTPAuth.Secret({ size: 20 })
           const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
           const sealed = master.seal("portal-second-factor", Buffer.from(secret.bytes), userId)
-          const kept = yield* Effect.orDie(sql`
+          const kept = yield* sql`
             INSERT INTO portal_second_factors AS f (user_id, secret, backup_codes)
             VALUES (${userId}, ${sealed}, ${backupCodes.map(hashOf)}::bytea[])
             ON CONFLICT (user_id) DO UPDATE SET secret = excluded.secret, backup_codes = excluded.backup_codes, last_step = 0
-            WHERE f.verified_at IS NULL RETURNING user_id`)
+            WHERE f.verified_at IS NULL RETURNING user_id`
           if (kept.length === 0) return yield* problem("second_factor_failed", "An authenticator is already set up.")
-          return { uri: totp(secret, email).toString(), secret: secret.base32, backupCodes } satisfies Enrolment
-        }),
+          const codes = master.seal("portal-second-factor", Buffer.from(JSON.stringify(backupCodes)), pendingOf(id))
+          yield* keepVerification(sql, { id, identifier: pendingOf(id), value: codes.toString("base64"), userId, validity: HALFWAY })
+          return enrolment(secret, email, backupCodes)
+        }).pipe(sql.withTransaction, dieOnSql),
 
       /** Completes the setup with the authenticator's first code. */
       confirm: (userId: string, code: string) => taken(userId, code, true),

@@ -17,7 +17,7 @@ import { Identity } from "./Identity.ts"
 /** Idle timeout of a session. */
 const IDLE = Duration.hours(1)
 /** Time allowed for the second factor after the first. */
-const HALFWAY = Duration.minutes(15)
+export const HALFWAY = Duration.minutes(15)
 
 /** A session with its user's current state. */
 const SessionState = Schema.Struct({

@@ -94,7 +94,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
     .handle("beginEnrolment", () =>
       Effect.gen(function* () {
         const session = yield* (yield* Sessions).started
-        return yield* (yield* SecondFactor).begin(session.userId, session.email)
+        return yield* (yield* SecondFactor).begin(session)
       })
     )
     .handleRaw("confirmEnrolment", () =>
