@@ -35,5 +35,7 @@ export const canonical = (text: string): string => new Decimal(text).toFixed()
 
 /** An amount in a record: a JSON string with a plain decimal; numbers and exponents are rejected. */
 export const AmountInput = Schema.String.annotations({ message: () => "must be a decimal string" }).pipe(
-  Schema.filter((text) => isPlain(text) || `must be a decimal string: digits, at most ${WHOLE} before and ${FRACTION} after the point`)
+  Schema.filter((text) => isPlain(text) || `must be a decimal string: digits, at most ${WHOLE} before and ${FRACTION} after the point`, {
+    jsonSchema: { pattern: form.source }
+  })
 )

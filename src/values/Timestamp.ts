@@ -78,13 +78,17 @@ export const TimestampField = Schema.transformOrFail(
 )
 
 /** A time in a custody record: UTC, written with `Z`. */
-export const TimestampUtc = Schema.transformOrFail(Schema.String, Schema.String, {
-  strict: true,
-  decode: (text, _, ast) => {
-    const parsed = text.endsWith("Z") ? parse(text) : undefined
-    return parsed === undefined
-      ? ParseResult.fail(new ParseResult.Type(ast, text, "must be a UTC ISO 8601 time, such as 2025-03-24T22:01:59Z"))
-      : ParseResult.succeed(parsed)
-  },
-  encode: ParseResult.succeed
-})
+export const TimestampUtc = Schema.transformOrFail(
+  Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time", pattern: "Z$" } }),
+  Schema.String,
+  {
+    strict: true,
+    decode: (text, _, ast) => {
+      const parsed = text.endsWith("Z") ? parse(text) : undefined
+      return parsed === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, text, "must be a UTC ISO 8601 time, such as 2025-03-24T22:01:59Z"))
+        : ParseResult.succeed(parsed)
+    },
+    encode: ParseResult.succeed
+  }
+)

@@ -1,11 +1,12 @@
-/** The record feed: `POST /platform/v1/records` of the platform listener. Source: custody records; interface. */
+/** The record feed of the platform listener: `POST /platform/v1/records`, and the JSON Schema of records. Source: custody records; interface. */
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Either, Metric, Redacted } from "effect"
 import type { Applied, InvalidRecords, Line } from "../../custody/ledger/groupCommit.ts"
 import { Ledger, MAX_RECORDS } from "../../custody/ledger/Ledger.ts"
-import { type Fault, readLine, readOnce } from "../../custody/ledger/Record.ts"
+import { type Fault, jsonSchema, readLine, readOnce } from "../../custody/ledger/Record.ts"
 import { repeatedKeys } from "../../custody/ledger/repeatedKeys.ts"
 import { text } from "../../http/Body.ts"
 import { respond } from "../../http/Idempotency.ts"
@@ -68,15 +69,18 @@ const issueOf = ({ field, line, reason }: Fault): FieldIssue & { readonly line: 
   reason
 })
 
+/** The request, if it has the platform token. */
+const authorizedRequest = (token: Redacted.Redacted) =>
+  Effect.filterOrFail(
+    HttpServerRequest.HttpServerRequest,
+    ({ headers }) => authorized(headers.authorization, token),
+    () => problem("invalid_api_key", "Send `Authorization: Bearer <PLATFORM_TOKEN>`.", { headers: { "www-authenticate": "Bearer" } })
+  )
+
 const feed = (token: Redacted.Redacted) =>
   Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+    const request = yield* authorizedRequest(token)
     const ledger = yield* Ledger
-    if (!authorized(request.headers.authorization, token)) {
-      return yield* problem("invalid_api_key", "Send `Authorization: Bearer <PLATFORM_TOKEN>`.", {
-        headers: { "www-authenticate": "Bearer" }
-      })
-    }
     const wanted = request.headers["x-record-events"]
     if (wanted !== undefined && wanted !== "none") {
       return yield* problem("invalid_parameter", "X-Record-Events must be `none` or absent.")
@@ -119,5 +123,11 @@ const tally = ({ changed, events, stale, unchanged }: Omit<Applied, "received" |
 export const recordFeedRoutes = (token: Redacted.Redacted) => {
   // Registered at startup, so that a feed without records differs from a process without a feed.
   tally({ changed: 0, unchanged: 0, stale: 0, events: 0 })
-  return HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
+  return HttpRouter.empty.pipe(
+    HttpRouter.post("/platform/v1/records", feed(token)),
+    HttpRouter.get(
+      "/platform/v1/records/schema",
+      Effect.flatMap(authorizedRequest(token), () => Effect.orDie(HttpServerResponse.json(jsonSchema())))
+    )
+  )
 }

@@ -2,7 +2,7 @@
  * Custody records: the JSON objects that the custody platform sends. Records are decoded strictly: everything invalid is
  * reported by field and reason, and unknown fields are rejected. Source: custody records. Decisions D-15, D-16.
  */
-import { Either, ParseResult, Schema, type SchemaAST } from "effect"
+import { Either, JSONSchema, ParseResult, Schema, type SchemaAST } from "effect"
 import { isTooDeep, strict } from "../../http/Body.ts"
 import { AmountInput } from "../../values/Amount.ts"
 import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../../values/ChainNames.ts"
@@ -16,29 +16,32 @@ const text = (maximum: number) =>
     Schema.filter(
       (value) =>
         (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value) && value.isWellFormed()) ||
-        `must be a string of 1 to ${maximum} characters without control characters or lone surrogates`
+        `must be a string of 1 to ${maximum} characters without control characters or lone surrogates`,
+      { jsonSchema: { minLength: 1, maxLength: maximum, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" } }
     )
   )
 
 const whole = (maximum: number) =>
   Schema.Number.pipe(
-    Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`)
+    Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`, {
+      jsonSchema: { type: "integer", minimum: 0, maximum }
+    })
   )
 
 /** The number of a block as text. */
 const digits = Schema.String.pipe(
-  Schema.filter((value) => /^(?:0|[1-9]\d{0,38})$/.test(value) || "must be a string of up to 39 digits without leading zeros")
+  Schema.pattern(/^(?:0|[1-9]\d{0,38})$/, { message: () => "must be a string of up to 39 digits without leading zeros" })
 )
 
 const networks = Schema.Array(NetworkName).pipe(
-  Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice")
+  Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice", { jsonSchema: { uniqueItems: true } })
 )
 
 /** When it happened on the platform; default: the time of recording. */
 const occurredAt = { occurredAt: Schema.optional(TimestampUtc) }
 
 const record = <Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({ type: Schema.Literal(type), ...fields, ...occurredAt })
+  Schema.Struct({ type: Schema.Literal(type), ...fields, ...occurredAt }).annotations({ identifier: type })
 
 /** Every type of record with its fields. */
 export const types = {
@@ -83,6 +86,12 @@ export const types = {
   }),
   balance: record("balance", { vaultId: given("vault"), asset: AssetIdInput, amount: AmountInput })
 } as const
+
+/**
+ * The JSON Schema of a record: `$defs` has each type by its name. It is what the decoders below check; what a record refers to and the
+ * digits of an asset only the ledger knows.
+ */
+export const jsonSchema = () => JSONSchema.make(Schema.Union(...Object.values(types)), { target: "jsonSchema2020-12" })
 
 /** The name of a type of record. */
 export type RecordType = keyof typeof types

@@ -1,8 +1,12 @@
 /** Custody records, rule by rule: what changes, which event follows, what the event contains. Decisions D-15, D-17, D-18. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import Ajv2020 from "ajv/dist/2020"
 import { Schema } from "effect"
 import { schemaOf } from "../../../src/events/log/Envelope.ts"
 import { isKind, kinds } from "../../../src/events/log/Kind.ts"
+import { parse } from "../../../src/values/Timestamp.ts"
 import { useApi } from "../../support/api.ts"
 import type { Record } from "../../support/app.ts"
 import {
@@ -57,22 +61,23 @@ const refusal = async (...records: ReadonlyArray<Record>) => {
   return json.errors.map(({ field, line, reason }: { field: string; line: number; reason: string }) => `${line} ${field}: ${reason}`)
 }
 
-describe("a record that changes nothing", () => {
-  const samples: ReadonlyArray<readonly [Record, Record]> = [
-    [network("tron"), network("tron", "testnet")],
-    [asset("tron/trc20:TXYZ", { network: "tron" }), asset("tron/trc20:TXYZ", { network: "tron", name: "Renamed" })],
-    [organization("org_c", ["tron"]), organization("org_c", ["tron", "ethereum"])],
-    [entity("entity_c", "org_c"), entity("entity_c", "org_c", { name: "Renamed" })],
-    [vault("vault_c", "entity_c", { networks: ["tron"] }), vault("vault_c", "entity_c", { networks: ["tron"], label: "Renamed" })],
-    [user("user_c", "org_c", ["vault_c"]), user("user_c", "org_c", [])],
-    [
-      address("vault_c", "TAddress", { network: "tron", createdAt: "2024-01-01T00:00:00Z" }),
-      address("vault_c", "TAddress", { network: "tron", createdAt: "2024-01-02T00:00:00Z" })
-    ],
-    [transaction("vault_a", 1, { status: "pending" }), transaction("vault_a", 1, { status: "confirmed" })],
-    [balance("vault_a", "ethereum/native", "1.50"), balance("vault_a", "ethereum/native", "1.51")]
-  ]
+/** A record of each type, and one that changes it. */
+const samples: ReadonlyArray<readonly [Record, Record]> = [
+  [network("tron"), network("tron", "testnet")],
+  [asset("tron/trc20:TXYZ", { network: "tron" }), asset("tron/trc20:TXYZ", { network: "tron", name: "Renamed" })],
+  [organization("org_c", ["tron"]), organization("org_c", ["tron", "ethereum"])],
+  [entity("entity_c", "org_c"), entity("entity_c", "org_c", { name: "Renamed" })],
+  [vault("vault_c", "entity_c", { networks: ["tron"] }), vault("vault_c", "entity_c", { networks: ["tron"], label: "Renamed" })],
+  [user("user_c", "org_c", ["vault_c"]), user("user_c", "org_c", [])],
+  [
+    address("vault_c", "TAddress", { network: "tron", createdAt: "2024-01-01T00:00:00Z" }),
+    address("vault_c", "TAddress", { network: "tron", createdAt: "2024-01-02T00:00:00Z" })
+  ],
+  [transaction("vault_a", 1, { status: "pending" }), transaction("vault_a", 1, { status: "confirmed" })],
+  [balance("vault_a", "ethereum/native", "1.50"), balance("vault_a", "ethereum/native", "1.51")]
+]
 
+describe("a record that changes nothing", () => {
   test("causes no event and no new updatedAt, for every type", async () => {
     const stamps = () =>
       app.sql(
@@ -316,37 +321,37 @@ describe("the event envelope", () => {
 })
 
 describe("invalid records", () => {
+  const wrong: ReadonlyArray<readonly [Record, string, unknown]> = [
+    [network("x"), "kind", "devnet"],
+    [asset("ethereum/erc20:0x1"), "decimals", 79],
+    [asset("ethereum/erc20:0x1"), "decimals", 1.5],
+    [asset("ethereum/erc20:0x1"), "symbol", ""],
+    [asset("ethereum/erc20:0x1"), "name", "\ud800"],
+    [organization("org_x", []), "networks", "ethereum"],
+    [organization("org_x", []), "id", "organization_x"],
+    [organization("org_x", []), "networks", ["ethereum", "ethereum"]],
+    [entity("entity_x", "org_a"), "name", 5],
+    [vault("vault_x", "entity_a"), "label", "a\u0000b"],
+    [vault("vault_x", "entity_a"), "createdAt", "2024-02-30T00:00:00Z"],
+    [vault("vault_x", "entity_a"), "id", "vault_"],
+    [user("user_x", "org_a", []), "status", "asleep"],
+    [user("user_x", "org_a", []), "organizationRole", "admin"],
+    [address("vault_a", "a"), "address", "with space"],
+    [address("vault_a", "a"), "assetType", "ERC20"],
+    [transaction("vault_a", 1), "amount", 1],
+    [transaction("vault_a", 1), "amount", "1e18"],
+    [transaction("vault_a", 1), "amount", "-0"],
+    [transaction("vault_a", 1), "index", -1],
+    [transaction("vault_a", 1), "index", 2_147_483_648],
+    [transaction("vault_a", 1), "status", "done"],
+    [transaction("vault_a", 1), "direction", "in"],
+    [transaction("vault_a", 1), "timestamp", "2024-01-01T00:00:00+01:00"],
+    [transaction("vault_a", 1), "timestamp", 1_719_835_200],
+    [transaction("vault_a", 1), "hash", ""],
+    [transaction("vault_a", 1), "occurredAt", "yesterday"],
+    [balance("vault_a", "ethereum/native", "1"), "asset", "ethereum"]
+  ]
   test("each type names missing, unknown and wrong fields", async () => {
-    const wrong: ReadonlyArray<readonly [Record, string, unknown]> = [
-      [network("x"), "kind", "devnet"],
-      [asset("ethereum/erc20:0x1"), "decimals", 79],
-      [asset("ethereum/erc20:0x1"), "decimals", 1.5],
-      [asset("ethereum/erc20:0x1"), "symbol", ""],
-      [asset("ethereum/erc20:0x1"), "name", "\ud800"],
-      [organization("org_x", []), "networks", "ethereum"],
-      [organization("org_x", []), "id", "organization_x"],
-      [organization("org_x", []), "networks", ["ethereum", "ethereum"]],
-      [entity("entity_x", "org_a"), "name", 5],
-      [vault("vault_x", "entity_a"), "label", "a\u0000b"],
-      [vault("vault_x", "entity_a"), "createdAt", "2024-02-30T00:00:00Z"],
-      [vault("vault_x", "entity_a"), "id", "vault_"],
-      [user("user_x", "org_a", []), "status", "asleep"],
-      [user("user_x", "org_a", []), "organizationRole", "admin"],
-      [address("vault_a", "a"), "address", "with space"],
-      [address("vault_a", "a"), "assetType", "ERC20"],
-      [transaction("vault_a", 1), "amount", 1],
-      [transaction("vault_a", 1), "amount", "1e18"],
-      [transaction("vault_a", 1), "amount", "-0"],
-      [transaction("vault_a", 1), "index", -1],
-      [transaction("vault_a", 1), "index", 2_147_483_648],
-      [transaction("vault_a", 1), "status", "done"],
-      [transaction("vault_a", 1), "direction", "in"],
-      [transaction("vault_a", 1), "timestamp", "2024-01-01T00:00:00+01:00"],
-      [transaction("vault_a", 1), "timestamp", 1_719_835_200],
-      [transaction("vault_a", 1), "hash", ""],
-      [transaction("vault_a", 1), "occurredAt", "yesterday"],
-      [balance("vault_a", "ethereum/native", "1"), "asset", "ethereum"]
-    ]
     for (const [record, field, value] of wrong) {
       const found = await refusal({ ...record, [field]: value })
       expect([field, value, found.length, found[0].startsWith(`1 ${field}: must`)]).toEqual([field, value, 1, true])
@@ -363,6 +368,30 @@ describe("invalid records", () => {
       "1 type: must be one of network, asset, organization, entity, vault, user, address, transaction, balance"
     ])
     expect(await refusal({ type: "__proto__" })).toHaveLength(1)
+  })
+
+  test("the served JSON Schema accepts every valid record and none of the wrong ones", async () => {
+    const send = (token: string) => app.send("platform", "/platform/v1/records/schema", { headers: { authorization: `Bearer ${token}` } })
+    expect((await send(key)).status).toBe(401)
+    const served = await (await send(app.env.PLATFORM_TOKEN ?? "")).json()
+    const formats = { "date-time": (text: string) => parse(text) !== undefined }
+    const fits = new Ajv2020({ formats }).compile(served as object)
+    const file = fs.readFileSync(path.resolve(import.meta.dir, "../../../data/real-custody.ndjson"), "utf8")
+    const real = file
+      .trimEnd()
+      .split("\n")
+      .map((line): Record => JSON.parse(line))
+    const rich = { fee: { asset: TOKEN, amount: "0.10" }, blockNumber: "0", blockHash: "0x1", memo: "ä\u{1f600}", externalId: null }
+    const valid = [...real, ...samples.flat(), transaction("vault_a", 1, { ...rich, occurredAt: "2024-01-01T00:00:00.123456Z" })]
+    expect(new Set(valid.map(({ type }) => type)).size).toBe(9)
+    for (const record of valid) expect([record, fits(record)]).toEqual([record, true])
+    // A lone surrogate is not text that a portable pattern can describe.
+    for (const [record, field, value] of wrong.filter(([, , value]) => value !== "\ud800")) {
+      const { [field]: _gone, ...rest } = record
+      const optional = field === "index" || field === "occurredAt"
+      for (const bad of [{ ...record, [field]: value }, { ...record, colour: "red" }, ...(optional ? [] : [rest])])
+        expect([bad, fits(bad)]).toEqual([bad, false])
+    }
   })
 
   test("a record may refer only to what was recorded before", async () => {
