@@ -24,6 +24,7 @@ const Recovery = Schema.Struct({
   progress: Schema.Struct({ created: Schema.Int, delivered: Schema.Int })
 })
 const Events = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, dispatchedAt: Schema.NullOr(Schema.String) })) })
+const Balances = Schema.Struct({ data: Schema.Array(Schema.Struct({ amount: Schema.String })) })
 const Applied = Schema.Struct({ received: Schema.Int, changed: Schema.Int, events: Schema.Int })
 export type Delivery = typeof Delivery.Type
 
@@ -102,8 +103,11 @@ export const make = (where: Addresses, platformToken: Redacted.Redacted, key: st
         0,
         (sum, batch) => Effect.map(records(batch, { "x-record-events": "none" }), ({ changed }) => sum + changed)
       ),
-    /** Feeds one record with its event. Returns whether it changed anything. */
-    happened: (line: string) => Effect.map(records([line], {}), ({ events }) => events > 0),
+    /** Feeds records with their events. Returns whether they changed anything. */
+    happened: (...lines: ReadonlyArray<string>) => Effect.map(records(lines, {}), ({ events }) => events > 0),
+    /** What a vault holds of a network's native asset. */
+    nativeBalance: (vaultId: string, network: string) =>
+      Effect.map(get(`/v1/vaults/${vaultId}/balances?network=${network}&limit=1`, Balances), ({ data }) => data[0]?.amount ?? "0"),
     webhooks: Effect.map(get("/v1/webhooks?limit=500", WebhookPage), ({ data }) => data),
     createWebhook: (body: unknown) => post("/v1/webhooks", body, Created),
     deleteWebhook: (id: string) => send(`${where.api}/v1/webhooks/${id}`, key, { method: "DELETE" }),

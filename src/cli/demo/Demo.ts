@@ -30,7 +30,7 @@ import { ensure } from "./demoKeys.ts"
 import * as panel from "./panel.ts"
 import { portalLink } from "./portalLink.ts"
 import { portsFree } from "./portCheck.ts"
-import { LEDGER, open, type Receiver } from "./Receiver.ts"
+import { LEDGER, open, PLAY, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
 import { createWebhooks, play } from "./Story.ts"
 
@@ -186,6 +186,7 @@ export const run = (once: boolean) =>
       platformToken: Redacted.value(token),
       temporalUi: servers.ui,
       receiverUrl: receiver.url(LEDGER),
+      playUrl: receiver.url(PLAY),
       organizationId: data.organizationId,
       entityIds: data.entityIds,
       vaultIds: data.vaultIds,

@@ -8,6 +8,8 @@ export const DemoFile = Schema.Struct({
   platformToken: Schema.String,
   temporalUi: Schema.String,
   receiverUrl: Schema.String,
+  /** Accepts the deliveries of any webhook. */
+  playUrl: Schema.optional(Schema.String),
   organizationId: Schema.String,
   entityIds: Schema.Array(Schema.String),
   vaultIds: Schema.Array(Schema.String),

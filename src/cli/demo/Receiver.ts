@@ -1,7 +1,8 @@
 /**
  * The demo's consumer: an HTTPS endpoint on loopback that does what a consumer should. It verifies the signature on the
  * raw body with its secrets, rejects invalid ones, and answers. One of its paths fails the first attempt of each
- * delivery, to show retries, and is behind a gateway that demands a key; each can be taken down, to show holds.
+ * delivery, to show retries, and is behind a gateway that demands a key; each can be taken down, to show holds. A third path
+ * accepts everything without verification, for webhooks that a newcomer makes.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -13,7 +14,8 @@ import { signedBy } from "./verifyDelivery.ts"
 
 /** Paths of the receiver. */
 export const LEDGER = "/hooks/ledger",
-  BACK_OFFICE = "/hooks/back-office"
+  BACK_OFFICE = "/hooks/back-office",
+  PLAY = "/play"
 
 /** The header in which the gateway of a path demands its key. */
 export const GATEWAY_HEADER = "x-api-key"
@@ -25,6 +27,8 @@ export interface Received {
   readonly deliveryId: string
   /** Number of the attempt, from 1. */
   readonly attempt: number
+  /** Whether it is a ping, which no list of deliveries has. */
+  readonly ping: boolean
   readonly body: string
   /** Whether each secret of the path signed it, newest first; of no request that the gateway refused. */
   readonly signed: ReadonlyArray<boolean>
@@ -36,6 +40,7 @@ export interface Received {
 const PREFERRED_PORT = 8443
 
 const statusOf = (pathname: string, attempt: number, signed: ReadonlyArray<boolean>, down: boolean): number => {
+  if (pathname === PLAY) return 200
   if (!signed.includes(true)) return 401
   if (down) return 503
   return pathname === BACK_OFFICE && attempt === 1 ? 503 : 200
@@ -63,6 +68,8 @@ export const open = Effect.gen(function* () {
         port: preferredTaken ? 0 : PREFERRED_PORT,
         tls: { cert: certificate, key },
         fetch: async (request) => {
+          // A browser that looks at the address is not a delivery.
+          if (request.method !== "POST") return new Response("Create a webhook with this URL.", { status: 405, headers: { allow: "POST" } })
           const { pathname } = new URL(request.url)
           const body = await request.text()
           const headers = Object.fromEntries(request.headers.entries())
@@ -76,6 +83,7 @@ export const open = Effect.gen(function* () {
             eventId: headers["webhook-id"] ?? "",
             deliveryId: headers["x-service-delivery-id"] ?? "",
             attempt,
+            ping: headers["webhook-sequence"] === undefined,
             body,
             signed,
             status

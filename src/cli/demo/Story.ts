@@ -3,11 +3,12 @@
  * is held until it is back, missed events are recovered, a secret is rotated. Every request to the receiver is shown with
  * the attempt that the service recorded.
  */
-import { Duration, Effect, Ref, Schedule } from "effect"
+import { Duration, Effect, Option, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
 import { head, row } from "./deliveryLine.ts"
 import { type DemoData, DemoFailed } from "./demoData.ts"
 import { missedEvents } from "./MissedEvents.ts"
+import { newTransaction } from "./newTransaction.ts"
 import { outage } from "./Outage.ts"
 import { BACK_OFFICE, GATEWAY_HEADER, LEDGER, type Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
@@ -72,23 +73,31 @@ interface Scene {
   readonly webhooks: Webhooks
 }
 
-/** The next events on the custody platform, one at a time. */
+/** The next events on the custody platform, one at a time, without an end. */
 const platform = ({ client, data }: Scene) => {
-  let [transactions, others] = [0, 0]
+  let [transactions, others, repeated] = [0, 0, 0]
+  const repeat: Effect.Effect<void, DemoFailed> = Effect.suspend(() => {
+    const past = data.transfers[repeated++ % data.transfers.length]
+    if (past === undefined) return Effect.void
+    return Effect.flatMap(client.nativeBalance(past.vaultId, past.network), (held) => {
+      const lines = newTransaction(past, held)
+      return lines === undefined ? repeat : Effect.asVoid(client.happened(...lines))
+    })
+  })
   const rename = Effect.suspend(() => {
     const { label, ...vault } = data.renamed
     const renamed = (text: string) => client.happened(JSON.stringify({ ...vault, label: text }))
     return Effect.flatMap(renamed(`${label} II`), (news) => (news ? Effect.void : Effect.asVoid(renamed(label))))
   })
-  /** Feeds the next new record; if all are known already, renames a vault. */
-  const next = (take: () => string | undefined): Effect.Effect<void, DemoFailed> =>
+  /** Feeds the next new record of the data; if all are known already, does something else. */
+  const next = (take: () => string | undefined, otherwise: Effect.Effect<void, DemoFailed>): Effect.Effect<void, DemoFailed> =>
     Effect.suspend(() => {
       const line = take()
-      return line === undefined ? rename : Effect.flatMap(client.happened(line), (news) => (news ? Effect.void : next(take)))
+      return line === undefined ? otherwise : Effect.flatMap(client.happened(line), (news) => (news ? Effect.void : next(take, otherwise)))
     })
   return {
-    transaction: next(() => data.transactions[transactions++]),
-    other: next(() => data.others[others++])
+    transaction: next(() => data.transactions[transactions++], repeat),
+    other: next(() => data.others[others++], rename)
   }
 }
 
@@ -96,14 +105,16 @@ const platform = ({ client, data }: Scene) => {
 const show = ({ client, data, receiver, screen }: Scene, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
   receiver.showEach((received) =>
     Effect.gen(function* () {
-      // The attempt is recorded when its response has arrived, a moment after the receiver sent it.
+      // The attempt is recorded when its response has arrived, a moment after the receiver sent it. That of a ping is not.
       const delivery = yield* client.deliveriesOf(received.eventId).pipe(
         Effect.map((found) => found.find(({ id }) => id === received.deliveryId)),
         Effect.filterOrFail((found) => found?.attempts[received.attempt - 1] !== undefined),
         Effect.retry(Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(200))),
-        Effect.option
+        Effect.when(() => !received.ping),
+        Effect.map(Option.flatMap(Option.fromNullable)),
+        Effect.orElseSucceed(Option.none)
       )
-      const recorded = delivery._tag === "Some" ? delivery.value : undefined
+      const recorded = Option.getOrUndefined(delivery)
       screen.line(row(screen, data, received, recorded))
       yield* onShown(recorded?.attempts[received.attempt - 1]?.latencyMs ?? 0, received.status === 200)
     })

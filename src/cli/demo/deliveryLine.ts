@@ -3,7 +3,7 @@ import { contentOf, envelopeOf } from "../terminal/eventContent.ts"
 import { cut, left, right } from "../terminal/text.ts"
 import type { Delivery } from "./Client.ts"
 import type { DemoData } from "./demoData.ts"
-import type { Received } from "./Receiver.ts"
+import { PLAY, type Received } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 
 const KIND = 23,
@@ -19,7 +19,8 @@ const columnsOf = (width: number) => {
   return { amount: Math.min(36, rest - signature - vault), vault, signature }
 }
 
-const verdict = ({ signed, status }: Received, held: boolean, { good, bad }: Screen["style"]): string => {
+const verdict = ({ path, signed, status }: Received, held: boolean, { bad, dim, good }: Screen["style"]): string => {
+  if (path === PLAY) return dim("✓ unverified")
   if (!signed.includes(true)) return bad("✗ signature")
   if (status !== 200) return bad(`✗ ${status} → ${held ? "held" : "retry"}`)
   if (signed.length === 1) return good("✓ verified")

@@ -2,7 +2,7 @@
  * The demo's data: real transactions of public chains in the vaults of two fictional organizations (data/README.md). Most
  * of it is loaded as history, with balances that follow from the transactions. Each vault's newest transactions, some
  * addresses and the last balances of some tokens are held back and fed while the demo runs. A second run continues where the
- * first stopped, because known records have no effect.
+ * first stopped, because known records have no effect. Afterwards transfers of native assets are repeated (newTransaction.ts).
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -108,6 +108,8 @@ const prepare = (text: string) => {
     /** The records fed while the demo runs. */
     transactions: transactions.map(({ source }) => source),
     others: others.map(({ source }) => source),
+    /** What may be repeated when every transaction was fed. */
+    transfers: transactions.flatMap(({ record }) => (record.type === "transaction" && record.asset.endsWith("/native") ? [record] : [])),
     /** A vault to rename when everything else was fed. */
     renamed: first(vaults, "vault").record,
     symbols: new Map(of(lines, "asset").map(({ record }) => [record.id, record.symbol])),

@@ -6,6 +6,9 @@ import type { Screen } from "./Screen.ts"
 
 type Content = typeof DemoFile.Type
 
+/** Formats JSON in a shell, with what the demo needs anyway. */
+const FORMAT = "node -p 'JSON.stringify(JSON.parse(fs.readFileSync(0)),null,2)'"
+
 const workflows = ({ temporalUi }: Content) => `${temporalUi}/namespaces/default/workflows`
 
 /** Prints addresses, the owner's key, the portal's link and commands to paste. */
@@ -18,7 +21,7 @@ export const show = (
     statement
   }: { readonly file: string; readonly portal: PortalLink; readonly statement: { readonly vaultId: string; readonly day: string } }
 ): void => {
-  const { baseUrl, keys, webhookId } = content
+  const { baseUrl, entityIds, keys, playUrl, webhookId } = content
   const { day, vaultId } = statement
   const row = (name: string, text: string) => line(`   ${style.dim(name.padEnd(13))}${text}`)
   line()
@@ -31,14 +34,18 @@ export const show = (
   line(`\n ${style.bold("Portal")}  ${style.dim(who)}`)
   line(` ${style.link(portal.url)}`)
   line(`\n ${style.bold("Try it")}  ${style.dim("in another terminal, while this runs")}`)
-  line(` curl -s ${baseUrl}/v1/vaults -H 'Authorization: Bearer ${keys.owner}'`)
+  line(` curl -s ${baseUrl}/v1/vaults -H 'Authorization: Bearer ${keys.owner}' | ${FORMAT}`)
+  const call = (what: string) => line(` curl -s -H "Authorization: Bearer $KEY" ${what} | json`)
   line(style.dim(" or, shorter:"))
-  line(` export KEY=${keys.owner}`)
-  line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/webhook-events?limit=2"`)
-  line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/webhooks/${webhookId}`)
+  line(` export KEY=${keys.owner}; json() { ${FORMAT}; }`)
+  call(`"${baseUrl}/v1/webhook-events?limit=2"`)
+  call(`${baseUrl}/v1/webhooks/${webhookId}`)
   line(style.dim(" balances of years ago, and the signed statement of a day:"))
-  line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
-  line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/vaults/${vaultId}/statements/${day}`)
+  call(`"${baseUrl}/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
+  call(`${baseUrl}/v1/vaults/${vaultId}/statements/${day}`)
+  line(style.dim(" a webhook of your own, to a receiver that accepts everything unverified:"))
+  const own = { url: playUrl, entityIds, eventKinds: ["transaction.confirmed"], notificationEmail: "you@example.com" }
+  call(`-H "Content-Type: application/json" -d '${JSON.stringify(own)}' ${baseUrl}/v1/webhooks`)
   line(style.dim(" follow events, and post them to your server with --forward-to:"))
   line(` npx --yes bun@1.4.5 run custody listen --api ${baseUrl} --key $KEY`)
 }

@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { stripVTControlCharacters } from "node:util"
+import { Decimal } from "decimal.js"
 import { type SigningKeySet, type Statement, verifyStatement } from "../../../src/client/index.ts"
 import { baseEnv } from "../../support/app.ts"
 import { codeBlocks, documentText } from "../../support/document.ts"
@@ -148,32 +149,66 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(await invited.json()).toMatchObject({ reset: false, organizationName: expect.any(String) })
   })
 
-  test("prints a first curl line that works as printed", async () => {
-    const printed = live.shown().replaceAll("\n", "")
-    const [line = ""] = /curl -s \S+\/v1\/vaults -H 'Authorization: Bearer cds_\w+'/.exec(printed) ?? []
-    const answer = JSON.parse(await new Response(Bun.spawn(["sh", "-c", line]).stdout).text())
-    expect(answer.data).toHaveLength(file().vaultIds.length)
+  test("prints curl lines that work as pasted, with formatted JSON", async () => {
+    const printed = live.shown().split(" Try it ")[1]?.split(" follow events")[0] ?? ""
+    const lines = printed.split("\n").filter((line) => /^ (curl|export) /.test(line))
+    const script = lines.map((line) => `${line}\nprintf -- '---\\n'`).join("\n")
+    const shell = Bun.spawn(["sh", "-eu", "-c", script], { stdout: "pipe", stderr: "inherit" })
+    const answers = (await new Response(shell.stdout).text()).split("---\n").slice(0, -1)
+    expect(await shell.exited).toBe(0)
+    const [vaults, , events, webhook, balances, statement, own] = answers.map((text) => {
+      if (text === "") return undefined
+      const json = JSON.parse(text)
+      expect(text).toBe(`${JSON.stringify(json, null, 2)}\n`)
+      return json
+    })
+    const { baseUrl, keys, playUrl, vaultIds, webhookId } = file()
+    expect(vaults.data).toHaveLength(vaultIds.length)
+    expect([events.data.length, webhook.id]).toEqual([2, webhookId])
+    expect(balances.data.some(({ amount, asOf }: { amount: string; asOf: string }) => amount !== "0" && asOf < "2022")).toBe(true)
+    const { assets, vaultId }: Statement = statement
+    expect(assets.some(({ inbound, outbound }) => inbound !== "0" || outbound !== "0")).toBe(true)
+    const get = async (url: string) => (await fetch(`${baseUrl}${url}`, { headers: { authorization: `Bearer ${keys.owner}` } })).json()
+    expect(await verifyStatement(statement, (await get("/v1/jwks.json")) as SigningKeySet)).toMatchObject({ valid: true })
+    const list = (await get(`/v1/vaults/${vaultId}/statements?limit=500`)) as { readonly data: ReadonlyArray<unknown> }
+    expect(list.data.length).toBeGreaterThan(365)
+    // A newcomer's own webhook gets what happens next, whatever its secret.
+    expect(own).toMatchObject({ url: playUrl, status: "ACTIVE" })
+    await until("its deliveries", () => rows(live, "transaction.confirmed").some((line) => / #1 +\d+ ms {2}✓ unverified$/.test(line)))
+    expect(await get(`/v1/webhooks/${own.id}`)).toMatchObject({ health: { state: "HEALTHY", lastSuccessAt: expect.any(String) } })
+    expect((await fetch(playUrl, { tls: { rejectUnauthorized: false } })).status).toBe(405)
   })
 
-  test("prints commands that return balances of years ago and a signed statement", async () => {
-    const { baseUrl, keys } = file()
-    const printed = live.shown().replaceAll("\n", "")
-    const [at = ""] = /http:\S+\/balances\?at=[^"]+/.exec(printed) ?? []
-    const [statement = ""] = /http:\S+\/statements\/\d{4}-\d\d-\d\d/.exec(printed) ?? []
-    const get = async (url: string) => (await fetch(url, { headers: { authorization: `Bearer ${keys.owner}` } })).json()
-    const balances = (await get(at)) as { readonly data: ReadonlyArray<{ readonly amount: string; readonly asOf: string }> }
-    expect(balances.data.some(({ amount, asOf }) => amount !== "0" && asOf < "2022")).toBe(true)
-    const day = (await get(statement)) as Statement
-    expect(day.assets.some(({ inbound, outbound }) => inbound !== "0" || outbound !== "0")).toBe(true)
-    expect(await verifyStatement(day, (await get(`${baseUrl}/v1/jwks.json`)) as SigningKeySet)).toMatchObject({ valid: true })
-    const list = (await get(`${statement.slice(0, statement.lastIndexOf("/"))}?limit=500`)) as { readonly data: ReadonlyArray<unknown> }
-    expect(list.data.length).toBeGreaterThan(365)
+  test("goes on with new transactions and their balances when all data were fed", async () => {
+    const { baseUrl, keys, platformToken, platformUrl } = file()
+    const all = fs.readFileSync(path.join(root, "data/real-custody.ndjson"), "utf8").trimEnd().split("\n")
+    const fed = all.filter((line) => line.includes('"type":"transaction"'))
+    for (let from = 0; from < fed.length; from += 1_000) {
+      const headers = { authorization: `Bearer ${platformToken}`, "x-record-events": "none" }
+      const body = fed.slice(from, from + 1_000).join("\n")
+      expect((await fetch(`${platformUrl}/platform/v1/records`, { method: "POST", headers, body })).status).toBe(200)
+    }
+    const hashes = new Set(fed.map((line) => JSON.parse(line).hash))
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
+    const list = async (path: string): Promise<ReadonlyArray<any>> => {
+      const answer = await fetch(`${baseUrl}${path}`, { headers: { authorization: `Bearer ${keys.owner}` } })
+      return ((await answer.json()) as { data: ReadonlyArray<unknown> }).data
+    }
+    const { transaction, vaultId } = await until("a new transaction", async () => {
+      const events = await list("/v1/webhook-events?kind=transaction.confirmed&limit=10")
+      return events.map(({ payload }) => payload.data).find((data) => !hashes.has(data.transaction.hash))
+    })
+    const { amount, asset, direction, timestamp } = transaction
+    expect(Math.abs(Date.parse(timestamp) - Date.now())).toBeLessThan(60_000)
+    const [after, before] = await list(`/v1/vaults/${vaultId}/balance-history?asset=${asset}&limit=2`)
+    expect(new Decimal(after.amount).minus(before.amount).toFixed()).toBe(`${direction === "inbound" ? "" : "-"}${amount}`)
   })
 
   test("writes every address to demo.json, with one key for each access rule", async () => {
-    const { baseUrl, entityIds, keys, organizationId, platformToken, platformUrl, receiverUrl, temporalUi, vaultIds, webhookId } = file()
+    const { baseUrl, entityIds, keys, organizationId, platformToken, platformUrl, playUrl, receiverUrl, temporalUi, vaultIds, webhookId } =
+      file()
     expect((fs.statSync(path.join(dataDir, "demo.json")).mode & 0o077).toString(8)).toBe("0")
-    expect([baseUrl, platformUrl, temporalUi, receiverUrl].every((url) => URL.canParse(url))).toBe(true)
+    expect([baseUrl, platformUrl, temporalUi, receiverUrl, playUrl].every((url) => URL.canParse(url))).toBe(true)
     expect([organizationId.slice(0, 4), entityIds.length, webhookId.slice(0, 4)]).toEqual(["org_", 3, "whs_"])
     const status = async (name: string, target: string) =>
       (await fetch(`${baseUrl}${target}`, { headers: { authorization: `Bearer ${keys[name]}` } })).status
