@@ -46,6 +46,27 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await page.getByText("This page does not exist").waitFor()
   })
 
+  test("home sums balances over all vaults, and shows the latest movements", async () => {
+    await portal.goto("/home")
+    const total = page.getByRole("list", { name: "Balances" }).locator("details", { hasText: "2 vaults" })
+    expect(await total.locator("summary .amount").getAttribute("title")).toBe("1,211.600000000000000017")
+    await total.locator("summary").click()
+    await total.getByRole("link", { name: "Settlement" }).waitFor()
+    expect(await total.getByRole("list", { name: "Vaults" }).getByRole("listitem").allTextContents()).toEqual([
+      expect.stringMatching(/^Exchange hot wallet.*1,204\.350000000000000017$/),
+      expect.stringMatching(/^Settlement.*7\.25$/)
+    ])
+    const movements = page.getByRole("list", { name: "Latest movements" }).getByRole("listitem")
+    expect(await movements.count()).toBe(8)
+    await portal.expectAccessible("home with balances and movements")
+    await page.getByRole("button", { name: "Export" }).click()
+    const download = page.waitForEvent("download")
+    await page.getByRole("button", { name: "Download" }).click()
+    expect((await download).suggestedFilename()).toEndWith(".csv")
+    await movements.first().getByRole("link").click()
+    await portal.heading("Transaction").waitFor()
+  })
+
   test("a transaction shows its fee, block and memo, and what each change replaced", async () => {
     const fields = { amount: "3", memo: "104721", timestamp: "2026-06-01T12:00:00.000Z" }
     await app.feed([transaction("vault_a", 2_000, { ...fields, status: "pending" })])

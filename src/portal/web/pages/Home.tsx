@@ -1,18 +1,19 @@
-/** Home: the first day's steps, what needs attention, and the latest events. */
+/** Home: the first day's steps, what needs attention and why, what the vaults hold, and what moved lately. */
 import { CircleCheck, TriangleAlert } from "lucide-react"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
 import type { Webhook, WebhookHealth } from "../../../client/index.ts"
-import { useBeside, useOne, useSymbols } from "../data.ts"
+import { useBeside, useOne } from "../data.ts"
 import { useFew } from "../list.ts"
-import { assetsOf, EventSummary } from "../parts/EventSummary.tsx"
 import { expiryOf } from "../parts/expiry.ts"
 import { Page, Section } from "../parts/Page.tsx"
 import { Sparkline } from "../parts/Sparkline.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Time, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
+import { Holdings, Movements } from "./Portfolio.tsx"
+import { waiting } from "./Waiting.tsx"
 import { FailureLine, isFailing } from "./WebhookFailure.tsx"
 import { WebhookState, webhookName } from "./Webhooks.tsx"
 
@@ -63,8 +64,9 @@ export const HomePage = () => {
     <Page title="Home" heading={`Hello, ${name.split(" ")[0] ?? name}`}>
       {steps.every(({ done }) => done) ? null : <Checklist steps={steps} />}
       <Attention keys={live} webhooks={webhooks.data} health={health} />
+      <Holdings />
+      <Movements />
       {webhooks.data.length === 0 ? null : <WebhookGlance webhooks={webhooks.data} health={health} />}
-      <Latest />
     </Page>
   )
 }
@@ -99,42 +101,72 @@ interface AttentionProps {
   readonly health: Readonly<Record<string, WebhookHealth>> | undefined
 }
 
+interface Item {
+  readonly id: string
+  readonly to: string
+  /** What is wrong, and its cause. */
+  readonly what: ReactNode
+  /** When it began. */
+  readonly since: string | null
+}
+
+/** What is wrong with a webhook, if anything. */
+const itemOf = (webhook: Webhook, health: WebhookHealth): Item | undefined => {
+  const { disabledAt, disabledReason, id, status } = webhook
+  const { failed24h, failingSince, heldDeliveries, lastFailureAt } = health
+  const [to, name] = [`/webhooks/${id}`, webhookName(webhook)]
+  if (status === "DISABLED")
+    return disabledReason === "MANUAL"
+      ? undefined
+      : {
+          id,
+          to,
+          what: `${name} was disabled: ${disabledReason === "GONE" ? "its endpoint returned 410 Gone" : "its endpoint kept failing"}`,
+          since: disabledAt
+        }
+  if (status === "PAUSED")
+    return heldDeliveries === 0 ? undefined : { id, to, what: `${name} is paused: ${waiting(heldDeliveries)}`, since: null }
+  if (isFailing(health))
+    return {
+      id,
+      to,
+      what: (
+        <>
+          {name}: <FailureLine health={health} />
+          {heldDeliveries === 0 ? null : `, ${waiting(heldDeliveries)}`}
+        </>
+      ),
+      since: failingSince
+    }
+  if (failed24h === 0) return undefined
+  return {
+    id,
+    to: `${to}?show=deliveries&status=FAILED`,
+    what: `${name}: ${failed24h} ${failed24h === 1 ? "delivery" : "deliveries"} failed in 24 hours after every attempt of the schedule`,
+    since: lastFailureAt
+  }
+}
+
 const Attention = ({ health, keys, webhooks }: AttentionProps) => {
   const now = useNow(60_000)
-  type Item = readonly [key: string, to: string, what: ReactNode]
   const items: ReadonlyArray<Item> = [
     ...webhooks.flatMap((webhook): ReadonlyArray<Item> => {
-      const to = `/webhooks/${webhook.id}`
       const its = health?.[webhook.id]
-      const failed24h = its?.failed24h ?? 0
-      if (webhook.status === "DISABLED" && webhook.disabledReason !== "MANUAL")
-        return [[webhook.id, to, `${webhookName(webhook)} was disabled automatically: its endpoint kept failing or returned 410`] as const]
-      if (webhook.status !== "ACTIVE") return []
-      if (its !== undefined && isFailing(its))
-        return [
-          [
-            webhook.id,
-            to,
-            <>
-              {webhookName(webhook)}: <FailureLine health={its} />
-            </>
-          ] as const
-        ]
-      return failed24h > 0
-        ? [
-            [
-              webhook.id,
-              `${to}?show=deliveries&status=FAILED`,
-              `${webhookName(webhook)}: ${failed24h} failed ${failed24h === 1 ? "delivery" : "deliveries"} in 24 hours`
-            ] as const
-          ]
-        : []
+      const item = its === undefined ? undefined : itemOf(webhook, its)
+      return item === undefined ? [] : [item]
     }),
     ...keys.flatMap(({ expiresAt, hint, id, label }): ReadonlyArray<Item> => {
       const { state, words } = expiryOf(expiresAt, now)
       return state === "never" || state === "later"
         ? []
-        : [[id, `/keys/new?replaces=${id}`, `API key ${label === "" ? hint : label} ${words.toLowerCase()}`]]
+        : [
+            {
+              id,
+              to: `/keys/new?replaces=${id}`,
+              what: `API key ${label === "" ? hint : label} ${words.toLowerCase()}`,
+              since: state === "expired" ? expiresAt : null
+            }
+          ]
     })
   ]
   return (
@@ -145,11 +177,16 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
         </p>
       ) : (
         <ul className="rows attention" aria-label="Needs attention">
-          {items.map(([key, to, what]) => (
-            <li key={key}>
+          {items.map(({ id, since, to, what }) => (
+            <li key={id}>
               <Link to={to}>
                 <TriangleAlert aria-hidden size={16} />
                 <span>{what}</span>
+                {since === null ? null : (
+                  <span className="under when">
+                    <Time at={since} as="ago" />
+                  </span>
+                )}
               </Link>
             </li>
           ))}
@@ -175,27 +212,6 @@ const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
             <WebhookState webhook={webhook} health={health?.[webhook.id]} />
             <Sparkline traffic={traffic?.[webhook.id]} />
             <span className="under">{health?.[webhook.id]?.delivered24h ?? "…"} delivered</span>
-          </li>
-        ))}
-      </ul>
-    </Section>
-  )
-}
-
-const Latest = () => {
-  const { data } = useFew("/v1/webhook-events", SHOWN)
-  const symbolOf = useSymbols(assetsOf(data?.map(({ payload }) => payload.data) ?? []))
-  if (data === undefined || data.length === 0) return null
-  return (
-    <Section title="Latest events" actions={<Link to="/events">View all</Link>}>
-      <ul className="rows latest" aria-label="Latest events">
-        {data.map(({ id, kind, occurredAt, payload }) => (
-          <li key={id}>
-            <Link to={`/events/${id}`}>{kind}</Link>
-            <EventSummary data={payload.data} symbolOf={symbolOf} />
-            <span className="under when">
-              <Time at={occurredAt} as="ago" />
-            </span>
           </li>
         ))}
       </ul>
