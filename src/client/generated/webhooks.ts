@@ -455,6 +455,8 @@ export interface PingResult {
   readonly latencyMs: number
   /** Beginning of the response body */
   readonly bodySnippet: string | null
+  /** Why there was no access token, or why the response could not be read */
+  readonly detail: string | null
 }
 
 export interface CreateRecovery {

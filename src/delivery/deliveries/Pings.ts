@@ -126,10 +126,10 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
         if (outcome === GONE) return yield* notFound()
         const [row] = yield* decodeResults(sql`
             SELECT webhook_id AS "webhookId", event_id AS "eventId", at, result, http_status AS "httpStatus", latency_ms AS "latencyMs",
-              body_snippet AS "bodySnippet" FROM pings WHERE event_id = ${eventId} AND result IS NOT NULL`)
+              body_snippet AS "bodySnippet", detail FROM pings WHERE event_id = ${eventId} AND result IS NOT NULL`)
         if (row === undefined) return yield* away()
-        const { at, bodySnippet, httpStatus, latencyMs, result } = row
-        return { webhookId, eventId, at, success: result === "2xx", result, httpStatus, latencyMs, bodySnippet }
+        const { at, bodySnippet, detail, httpStatus, latencyMs, result } = row
+        return { webhookId, eventId, at, success: result === "2xx", result, httpStatus, latencyMs, bodySnippet, detail }
       })
 
     return {

@@ -92,7 +92,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             .pipe(Effect.catchTag("Withdrawn", Effect.die))
           yield* soon(sql`
             UPDATE pings SET at = ${at}::timestamptz, result = ${answer.result}, http_status = ${answer.httpStatus},
-              latency_ms = ${answer.latencyMs}, body_snippet = ${answer.bodySnippet}
+              latency_ms = ${answer.latencyMs}, body_snippet = ${answer.bodySnippet}, detail = ${answer.detail}
             WHERE event_id = ${eventId} AND result IS NULL`)
           return { result: answer.result }
         })

@@ -138,10 +138,11 @@ const DOWN: ReadonlySet<Result> = new Set<Result>([
   "connection_reset",
   "tls_error",
   "network_error",
+  "auth_error",
   "5xx"
 ])
 
-/** Whether an outcome means that the endpoint is down, not that it rejected this one delivery. */
+/** Whether an outcome means that the endpoint, or the token server before it, is down, not that it rejected this one delivery. */
 export const meansDown = ({ httpStatus, result }: Pick<Outcome, "httpStatus" | "result">): boolean => DOWN.has(result) || httpStatus === 429
 
 /** The streak after one more failure. */

@@ -137,7 +137,8 @@ export const PingResult = Schema.Struct({
     description: "Milliseconds until the response headers arrived or the ping failed",
     examples: [87]
   }),
-  bodySnippet: nullable(Schema.String, "Beginning of the response body")
+  bodySnippet: nullable(Schema.String, "Beginning of the response body"),
+  detail: nullable(Schema.String, "Why there was no access token, or why the response could not be read")
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type
 

@@ -148,7 +148,12 @@ describe("a token of a real authorization server", () => {
       })
     expect(failed.attempts).toHaveLength(3)
     expect(receiver.to("/wrong")).toEqual([])
-    expect(await ping(id)).toMatchObject({ success: false, result: "auth_error", bodySnippet: null })
+    expect(await ping(id)).toMatchObject({
+      success: false,
+      result: "auth_error",
+      bodySnippet: null,
+      detail: "the token server answered 401: invalid_client, client authentication failed"
+    })
     await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { oauth: { clientSecret: SECRET } } })
     expect(await ping(id)).toMatchObject({ success: true })
   })

@@ -20,7 +20,7 @@ beforeAll(async () => {
     WEBHOOK_ALLOW_PORTS: `${receiver.port},1`,
     WEBHOOK_RETRY_SCHEDULE: `0s${",1s".repeat(12)},300s,300s`
   })
-  key = await feedOrganization(app, 16)
+  key = await feedOrganization(app, 17)
 })
 afterAll(async () => {
   await app.close()
@@ -280,6 +280,28 @@ describe.concurrent("the hold of one webhook", () => {
     expect((await get(id)).health.state).not.toBe("HOLDING")
     await feed(6, 3)
     await until("the others", async () => (await statuses(id)).join() === "DELIVERED,DELIVERED,DELIVERED,RETRYING")
+  })
+
+  test("a token server that is down holds deliveries until it gives a token again", async () => {
+    const clientSecret = "s-81.d0_ff+1"
+    const authentications = new Set<string>()
+    let status = 503
+    receiver.on("/token", ({ headers }) => {
+      authentications.add(atob((headers["authorization"] ?? "").replace("Basic ", "")))
+      return Response.json({ access_token: "a", token_type: "Bearer", expires_in: 3_600 }, { status })
+    })
+    const { id } = await webhook(16, () => 200, {
+      oauth: { tokenUrl: receiver.url("/token"), clientId: "custody-1", clientSecret }
+    })
+    await goDown(16, id)
+    await all(id, "HELD", 2)
+    expect(receiver.to("/16")).toEqual([])
+    status = 200
+    await probeNow(id)
+    await all(id, "DELIVERED", 2)
+    expect(receiver.to("/16").map(({ headers }) => headers["authorization"])).toEqual(["Bearer a", "Bearer a"])
+    // As RFC 6749 encodes id and secret: only what a form has to.
+    expect([...authentications]).toEqual(["custody-1:s-81.d0_ff%2B1"])
   })
 
   test("responses that refuse single deliveries do not mark the endpoint as down", async () => {

@@ -719,6 +719,8 @@ class PingResult(Model):
     """Milliseconds until the response headers arrived or the ping failed"""
     body_snippet: str | None
     """Beginning of the response body"""
+    detail: str | None
+    """Why there was no access token, or why the response could not be read"""
 
 
 RecoveryStatus: TypeAlias = Literal[

@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto"
 import { Data, Deferred, Effect, FiberId, Redacted, Schema } from "effect"
 import { LRUCache } from "lru-cache"
+import type { ClientAuth } from "oauth4webapi"
 import { OAuth } from "../../webhooks/oauth.ts"
 import { type Answer, snippet } from "./Answer.ts"
 import { hide } from "./hide.ts"
@@ -56,6 +57,17 @@ interface Flight {
   readonly of: string
   readonly done: Deferred.Deferred<Redacted.Redacted, NoToken>
 }
+
+const formEncoded = (text: string): string => new URLSearchParams([["", text]]).toString().slice(1)
+
+/**
+ * HTTP Basic with the form encoding of RFC 6749, appendix B. The library's own also encodes `-`, `.` and `_`, which servers that do
+ * not decode would take for another secret.
+ */
+const basic =
+  (secret: string): ClientAuth =>
+  (_server, client, _body, headers) =>
+    headers.set("authorization", `Basic ${btoa(`${formEncoded(client.client_id)}:${formEncoded(secret)}`)}`)
 
 const encode = Schema.encodeSync(Schema.parseJson(OAuth))
 
@@ -136,7 +148,7 @@ export class AccessTokens {
       const server = { issuer: new URL(oauth.tokenUrl).origin, token_endpoint: oauth.tokenUrl }
       const client = { client_id: oauth.clientId }
       const secret = Redacted.value(oauth.clientSecret)
-      const authentication = oauth.clientAuthentication === "post" ? lib.ClientSecretPost(secret) : lib.ClientSecretBasic(secret)
+      const authentication = oauth.clientAuthentication === "post" ? lib.ClientSecretPost(secret) : basic(secret)
       const parameters = {
         ...(oauth.scope === null ? {} : { scope: oauth.scope }),
         ...(oauth.audience === null ? {} : { audience: oauth.audience })

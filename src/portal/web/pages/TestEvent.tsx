@@ -63,9 +63,16 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
             <>
               <p className="outcome">
                 <Result result={state.result} httpStatus={state.httpStatus} />
-                <span>{state.success ? "The endpoint accepted the event" : "The endpoint did not accept the event"}</span>
+                <span>
+                  {state.success
+                    ? "The endpoint accepted the event"
+                    : state.result === "auth_error"
+                      ? "Nothing was sent to the endpoint"
+                      : "The endpoint did not accept the event"}
+                </span>
                 <span className="digits">{took(state.latencyMs)}</span>
               </p>
+              {state.detail === null ? null : <p className="hint">Reason: {state.detail}.</p>}
               {state.bodySnippet === null || state.bodySnippet === "" ? null : <Code title="Response body" text={state.bodySnippet} />}
             </>
           )}

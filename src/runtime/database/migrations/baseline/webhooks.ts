@@ -172,7 +172,8 @@ CREATE TABLE pings (
   result text,
   http_status integer NOT NULL DEFAULT 0,
   latency_ms integer NOT NULL DEFAULT 0,
-  body_snippet text
+  body_snippet text,
+  detail text
 );
 CREATE INDEX pings_of_webhook ON pings (webhook_id);
 CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
