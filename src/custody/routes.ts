@@ -1,5 +1,6 @@
 /** The API's routes of custody data, with the repositories that they read. Spec: Custody reads. */
 import { Layer } from "effect"
+import { AccessChecks } from "../access/credentials/AccessChecks.ts"
 import { routed } from "../runtime/database/replica/ReadReplica.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import * as catalog from "./catalog/handlers.ts"
@@ -19,5 +20,5 @@ const custodyReads = Layer.provide(
 )
 
 export const layer = Layer.mergeAll(vaults.layer, portfolio.layer, statements.layer, catalog.layer).pipe(
-  Layer.provide([custodyReads, StatementsRepo.layer])
+  Layer.provide([Layer.provide(custodyReads, AccessChecks.layer), StatementsRepo.layer])
 )

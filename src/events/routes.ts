@@ -1,6 +1,6 @@
 /** The API's routes of the event log, the event feed and its proofs, with what they need. */
 import { Layer } from "effect"
-import { KeyChecks } from "../access/credentials/KeyChecks.ts"
+import { AccessChecks } from "../access/credentials/AccessChecks.ts"
 import { SigningKeys } from "../runtime/crypto/SigningKeys.ts"
 import { FeedFollower } from "./feed/FeedFollower.ts"
 import { FeedPages } from "./feed/FeedPages.ts"
@@ -18,5 +18,5 @@ export const layer = Layer.mergeAll(log.layer, feed.layer, proof.layer).pipe(
   Layer.provideMerge(FeedStreams.layer),
   Layer.provide(FeedPages.layer),
   Layer.provide(FeedFollower.layer),
-  Layer.provide([FeedRepo.layer, KeyChecks.layer, OpenReaders.layer, EventsRepo.layer, CheckpointsRepo.layer, SigningKeys.layer])
+  Layer.provide([FeedRepo.layer, AccessChecks.layer, OpenReaders.layer, EventsRepo.layer, CheckpointsRepo.layer, SigningKeys.layer])
 )

@@ -309,6 +309,23 @@ describe("a session", () => {
     for (const one of [stranger, ...elsewhere]) expect(await one.state()).toBe("signed_out")
   })
 
+  test("that ends takes its open streams and waiting requests with it within 5 seconds", async () => {
+    await app.feed([user("user_s", "org_a", ["vault_a"])])
+    const visitor = await signedIn(app, "user_s")
+    const headers = { cookie: [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; ") }
+    const feed = `${visitor.origin}/portal/api/v1/event-feed`
+    const waiting = fetch(`${feed}?from=now&wait=30`, { headers })
+    const stream = await fetch(`${feed}/stream?from=now`, { headers })
+    expect(stream.status).toBe(200)
+    const streamed = stream.text()
+    const endedAt = performance.now()
+    expect((await visitor.request("POST", "/api/sign-out", {})).status).toBe(200)
+    expect(await streamed).not.toContain("data:")
+    expect(performance.now() - endedAt).toBeLessThan(9_000)
+    await app.feed([transaction("vault_a", 3)])
+    expect((await waiting).status).toBe(401)
+  })
+
   test("loses a vault with the role, and ends when its user is deactivated", async () => {
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)
     await app.feed([user("user_m", "org_a", [])])

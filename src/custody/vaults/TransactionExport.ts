@@ -9,6 +9,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as SqlError from "@effect/sql/SqlError"
 import { Effect, Exit, Runtime, Schema, Scope } from "effect"
+import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
@@ -58,6 +59,8 @@ const CONCURRENCY = 2,
 const PART = 150
 /** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
 const STALLED = 64
+/** How often the access of an export is checked, in ms. */
+const RECHECK = 4_000
 
 const byId = Schema.Record({ key: Schema.String, value: Schema.String })
 const Names = Schema.Struct({ vaultIds: Schema.Array(Schema.String), labels: byId, symbols: byId })
@@ -80,6 +83,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
   effect: Effect.fnUntraced(function* (stalledSeconds: number) {
     const sql = yield* SqlClient.SqlClient
     const snapshots = yield* Snapshots
+    const access = yield* AccessChecks
     const { exportMaxRows } = yield* Settings
     const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
 
@@ -191,7 +195,18 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           return HttpServerResponse.raw(new ReadableStream(), { contentType, headers })
         }
         context.allowIdle(stalledSeconds)
-        return HttpServerResponse.raw(fileOf({ format, amounts, next: () => runPromise(next), close, stalledSeconds }), {
+        let checkedAt = performance.now()
+        /** The next part, unless the key or session was rejected meanwhile; then the file breaks off. */
+        const permitted = Effect.suspend(() => {
+          if (performance.now() - checkedAt < RECHECK) return next
+          checkedAt = performance.now()
+          return Effect.filterOrDieMessage(
+            Effect.map(access.current([principal]), (current) => current.get(principal)),
+            (current) => current?.scopes.has("vault:read") === true,
+            "the access of an export has ended"
+          ).pipe(Effect.zipRight(next))
+        })
+        return HttpServerResponse.raw(fileOf({ format, amounts, next: () => runPromise(permitted), close, stalledSeconds }), {
           contentType,
           headers
         })

@@ -6,7 +6,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Runtime, Schedule, Schema } from "effect"
-import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
+import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Notifications } from "../../runtime/database/Notifications.ts"
@@ -19,7 +19,7 @@ import { FeedRow, feedColumns } from "./FeedRow.ts"
 /** Longest and shortest poll interval while a reader waits, in ms. */
 const POLL = 1_000,
   PAUSE = 5
-/** How often the keys of waiting readers are checked, in ms. */
+/** How often the access of waiting readers is checked, in ms. */
 const RECHECK = 4_000
 /** Events per read. */
 const BATCH = 500
@@ -28,7 +28,7 @@ const BEHIND = 2_000
 
 /** A waiting reader. */
 export interface Waiting {
-  /** The key's access at the last evaluation. */
+  /** The reader's access at the last evaluation. */
   principal: PrincipalState
   readonly filter: FeedFilter
   /** The position up to which everything was delivered. */
@@ -37,7 +37,7 @@ export interface Waiting {
   readonly onEvents: (rows: ReadonlyArray<FeedRow>) => void
   /** There is more than is delivered: the reader must read from its position, and no longer waits. */
   readonly onBehind: () => void
-  /** The key is no longer valid or lost its scope; the reader no longer waits. */
+  /** The key or session is no longer valid, or lost its scope; the reader no longer waits. */
   readonly onRefused: () => void
 }
 
@@ -73,7 +73,7 @@ export const matches = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): 
 export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFollower", {
   scoped: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const keys = yield* KeyChecks
+    const access = yield* AccessChecks
     const notifications = yield* Notifications
     const streams = new Map<string, Followed>()
     const runtime = yield* Effect.runtime<never>()
@@ -94,9 +94,8 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
 
     /** Evaluates the access of some readers again; those without access are rejected. */
     const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
-      const current = yield* keys.current(some.map(({ principal }) => principal))
+      const current = yield* access.current(some.map(({ principal }) => principal))
       for (const one of some) {
-        if (one.principal.keyId === null) continue
         const principal = current.get(one.principal)
         if (principal?.scopes.has("webhook:read") === true) one.principal = principal
         else {
@@ -202,7 +201,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     yield* Effect.forkScoped(
       hasReaders.await.pipe(
         Effect.zipRight(Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting])))),
-        Effect.catchAllCause((cause) => Effect.logWarning("the keys of open streams cannot be checked now", cause)),
+        Effect.catchAllCause((cause) => Effect.logWarning("the access of open streams cannot be checked now", cause)),
         Effect.schedule(Schedule.spaced(RECHECK))
       )
     )

@@ -3,7 +3,7 @@
  */
 
 import { Effect } from "effect"
-import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
+import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
 import { jsonText } from "../../http/Page.ts"
@@ -48,7 +48,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
     const feed = yield* FeedRepo
     const follower = yield* FeedFollower
     const readers = yield* OpenReaders
-    const keys = yield* KeyChecks
+    const access = yield* AccessChecks
 
     /** The position at which the reader wants to start; undefined for the beginning of the log. */
     const begin = Effect.fnUntraced(function* ({ organizationId }: PrincipalState, { after, from }: Start, lastEventId?: string) {
@@ -124,17 +124,15 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
           yield* waitFor(reader, filter, page.place, until - since)
           request.waitedMs += performance.now() - since
         }
-        if (reader.keyId !== null) {
-          const current = (yield* keys.current([reader])).get(reader)
-          if (current === undefined)
-            return yield* problem(
-              "revoked_api_key",
-              "The API key was revoked, has expired, or is no longer allowed from this address.",
-              rejected
-            )
-          if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
-          reader = current
-        }
+        const current = (yield* access.current([reader])).get(reader)
+        if (current === undefined)
+          return yield* problem(
+            "revoked_api_key",
+            "The API key was revoked, has expired, or is no longer allowed from this address.",
+            rejected
+          )
+        if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
+        reader = current
         page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
       }
       return page

@@ -1,12 +1,12 @@
 /**
  * The feed as server-sent events. A stream first reads recorded events in pages, no faster than its reader receives them,
- * and then waits for new ones (FeedFollower.ts). It ends when its key is rejected, after an hour, and when the process stops:
+ * and then waits for new ones (FeedFollower.ts). It ends when its key or session is rejected, after an hour, and when the process stops:
  * always with a comment that has the cursor to resume from. It is disconnected when its reader does not keep up or has
  * vanished. C-1.
  */
 import { edenGC } from "bun:jsc"
 import { Effect, Metric, Option, Schedule } from "effect"
-import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
+import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
 import { type ProblemOf, problem } from "../../http/Problem.ts"
@@ -30,12 +30,8 @@ const LOOK_FOR_READERS = 10_000
  * doubled, and would not release all of it: a thousand streams would keep twice as much as they need.
  */
 const COLLECT_AFTER = 50
-/**
- * Longest lifetime of a stream, in ms, and of a portal session's, whose access is evaluated again when it reconnects. An
- * hour bounds what a reader costs that vanished behind a proxy, or where the system does not tell.
- */
-const LONGEST = 3_600_000,
-  SESSION = 4_000
+/** Longest lifetime of a stream, in ms. It bounds what a reader costs that vanished behind a proxy, or where the system does not tell. */
+const LONGEST = 3_600_000
 
 const open = Metric.gauge("custody_feed_streams", { description: "Open streams of the event feed" })
 
@@ -44,7 +40,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
     const master = yield* MasterKey
     const feed = yield* FeedRepo
     const follower = yield* FeedFollower
-    const keys = yield* KeyChecks
+    const access = yield* AccessChecks
     const { admitPatiently } = yield* Admission
     const streams = new Set<Stream>()
     const readers = yield* OpenReaders
@@ -93,9 +89,8 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
         let checkedAt = performance.now()
         while (!stream.ended) {
           yield* taken(stream)
-          const { keyId } = stream.principal
-          if (keyId !== null && performance.now() - checkedAt > 1_000) {
-            const current = (yield* keys.current([stream.principal])).get(stream.principal)
+          if (performance.now() - checkedAt > 1_000) {
+            const current = (yield* access.current([stream.principal])).get(stream.principal)
             if (current?.scopes.has("webhook:read") !== true) return end(stream)
             stream.principal = current
             checkedAt = performance.now()
@@ -149,7 +144,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
           stream.principal = stream.waiting.principal
         }
         if (!stream.keepsUp(now)) disconnect(stream)
-        else if (now - stream.startedAt > (stream.principal.keyId === null ? SESSION : LONGEST)) end(stream)
+        else if (now - stream.startedAt > LONGEST) end(stream)
         else if (stream.isSilent(now)) stream.comment()
       }
     }, LOOK_AFTER)

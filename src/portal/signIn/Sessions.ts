@@ -6,18 +6,14 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { type Actor, recordOfUser } from "../../access/audit/AuditTrail.ts"
+import { sessionIsOver } from "../../access/credentials/AccessChecks.ts"
 import { Authentication } from "../../access/credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Identity } from "./Identity.ts"
-
-/** Idle timeout of a session. */
-const IDLE = Duration.hours(1)
-/** Time allowed for the second factor after the first. */
-export const HALFWAY = Duration.minutes(15)
 
 /** A session with its user's current state. */
 const SessionState = Schema.Struct({
@@ -54,7 +50,6 @@ const decodeSessions = decodeRows(
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 const signedOut = () => problem("signed_out", "Sign in to continue.")
-const seconds = (duration: Duration.Duration) => Math.round(Duration.toSeconds(duration))
 
 export class Sessions extends Effect.Service<Sessions>()("custody/portal/Sessions", {
   effect: Effect.gen(function* () {
@@ -62,10 +57,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const identity = yield* Identity
     const { limitSession } = yield* Authentication
 
-    /** Whether a session `s` has ended: by age, by idleness, or because the second factor took too long. */
-    const over = sql`(s.expires_at <= clock_timestamp()
-      OR s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
-      OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})))`
+    const over = sessionIsOver(sql)
 
     const find = (token: string) =>
       decodeSessions(sql`

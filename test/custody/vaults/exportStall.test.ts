@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { AccessChecks } from "../../../src/access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { TransactionExport } from "../../../src/custody/vaults/TransactionExport.ts"
 import { listen } from "../../../src/http/listener.ts"
@@ -16,8 +17,8 @@ import { smallest, user, vault } from "../../support/records.ts"
 import { settingsOf } from "../../support/servers.ts"
 
 const app = useApi()
-const owner: PrincipalState = {
-  keyId: "key_test",
+let owner: PrincipalState = {
+  keyId: null,
   sessionId: null,
   userId: "user_a",
   organizationId: "org_a",
@@ -32,6 +33,7 @@ beforeAll(async () => {
   await app.feed(records, { "x-record-events": "none" })
   // More than fits into the buffers of a connection.
   await fillVault(app, "vault_big")
+  owner = { ...owner, keyId: (await app.key("user_a")).key.id }
 })
 
 /** Connections of the exports' pool that hold a transaction. */
@@ -62,6 +64,7 @@ const serve = async (layer: typeof TransactionExport.layer, allowed: Array<numbe
     )
   })
   const services = layer.pipe(
+    Layer.provide(AccessChecks.layer),
     Layer.provide(Snapshots.layer(url)),
     Layer.provide(Database.layer(url, Database.pools.command)),
     Layer.provide(settingsOf(app.env["DATA_DIR"] ?? "", Object.entries(app.env)))
