@@ -21,7 +21,7 @@ const CHOICES = 2_000
 export const IDS_PER_REQUEST = 100
 
 /** A selectable object with its name. */
-const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
+export const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
 /** A selectable vault. */
 const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
@@ -45,6 +45,10 @@ export type EventCounts = typeof EventCounts.Type
 /** The name of an asset. */
 export const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
 export type AssetName = typeof AssetName.Type
+
+/** The name of a person, key or webhook of the audit log; `webhookId` is the webhook that it is or belongs to, null once deleted. */
+export const AuditName = Schema.Struct({ name: Schema.String, webhookId: Schema.NullOr(Schema.String) })
+export type AuditName = typeof AuditName.Type
 
 /** Ended deliveries of a webhook per time step. */
 export const Traffic = Schema.Struct({
@@ -71,6 +75,7 @@ const decodeChoices = decodeRows(Choice),
   decodeMatches = decodeRows(Schema.Struct({ id: Schema.String, matchedCount: Schema.Number })),
   decodeCounts = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String, count: Schema.Number })),
   decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String })),
+  decodeAuditNames = decodeRows(Schema.Struct({ id: Schema.String, ...AuditName.fields })),
   decodeAssets = decodeRows(Schema.Struct({ id: Schema.String, ...AssetName.fields })),
   decodeSteps = decodeRows(
     Schema.Struct({ id: Schema.String, step: Schema.NullOr(Schema.Number), delivered: Schema.Number, failed: Schema.Number })
@@ -136,6 +141,38 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
             (rows) => Object.fromEntries(rows.map(({ id, payload }) => [id, JSON.parse(payload).data]))
           )
         ),
+
+      /** Names of what the audit log mentions, by id; for owners, as the log itself. Decision D-50. */
+      auditNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AuditName>>> => {
+        if (!principal.isOwner) return Effect.succeed({})
+        const ofWebhook =
+          sql.literal(`CASE WHEN w.description = '' THEN substring(w.url FROM '^https://([^/?#]+)') ELSE w.description END AS name,
+          CASE WHEN w.deleted_at IS NULL THEN w.id END AS "webhookId" FROM webhooks w`)
+        const its = sql`w.organization_id = ${principal.organizationId}`
+        return Effect.orDie(
+          Effect.map(
+            decodeAuditNames(sql`
+              SELECT u.id, u.name, NULL AS "webhookId" FROM users u WHERE u.id = ANY(${ids}) AND u.organization_id = ${principal.organizationId}
+              UNION ALL SELECT k.id, CASE WHEN k.label = '' THEN k.hint ELSE k.label END, NULL FROM api_keys k JOIN users u ON u.id = k.user_id
+              WHERE k.id = ANY(${ids}) AND u.organization_id = ${principal.organizationId}
+              UNION ALL SELECT o.id, o.name, NULL FROM organizations o WHERE o.id = ANY(${ids}) AND o.id = ${principal.organizationId}
+              UNION ALL SELECT w.id, ${ofWebhook} WHERE w.id = ANY(${ids}) AND ${its}
+              UNION ALL SELECT d.id, ${ofWebhook} JOIN deliveries d ON d.webhook_id = w.id
+              WHERE d.id = ANY(${ids}) AND d.id >= ${oldestId("del")} AND ${its}
+              UNION ALL SELECT r.id, ${ofWebhook} JOIN recoveries r ON r.webhook_id = w.id WHERE r.id = ANY(${ids}) AND ${its}`),
+            (rows) => Object.fromEntries(rows.map(({ id, ...name }) => [id, name]))
+          )
+        )
+      },
+
+      /** The people of the organization, for its owners. */
+      people: (principal: PrincipalState): Effect.Effect<ReadonlyArray<typeof Choice.Type>> =>
+        principal.isOwner
+          ? Effect.orDie(
+              decodeChoices(sql`
+                SELECT u.id, u.name FROM users u WHERE u.organization_id = ${principal.organizationId} ORDER BY u.name, u.id LIMIT ${CHOICES}`)
+            )
+          : Effect.succeed([]),
 
       /** Names of assets on the networks of the user's organization, by id. */
       assetNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AssetName>>> =>

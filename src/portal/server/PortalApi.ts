@@ -29,7 +29,7 @@ import { Passkey } from "../signIn/Passkeys.ts"
 import { PASSWORD_MAX, PASSWORD_MIN } from "../signIn/passwordRules.ts"
 import { Enrolment } from "../signIn/SecondFactor.ts"
 import { ListedSession } from "../signIn/Sessions.ts"
-import { AssetName, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
+import { AssetName, AuditName, Choice, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
 import { PATH } from "./origin.ts"
 import { Found } from "./Search.ts"
 
@@ -202,6 +202,8 @@ const overview = HttpApiGroup.make("overview")
       .addSuccess(byId(Traffic))
   )
   .add(HttpApiEndpoint.get("getEventData", "/event-data").setUrlParams(ids).addSuccess(byId(json<ReceivedEvent["data"]>())))
+  .add(HttpApiEndpoint.get("getAuditNames", "/audit-names").setUrlParams(ids).addSuccess(byId(AuditName)))
+  .add(HttpApiEndpoint.get("listPeople", "/people").addSuccess(listed(Choice)))
   .add(HttpApiEndpoint.get("getAssetNames", "/asset-names").setUrlParams(ids).addSuccess(byId(AssetName)))
   .add(
     HttpApiEndpoint.get("search", "/search")

@@ -100,6 +100,20 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
         })
       )
     )
+    .handle("getAuditNames", ({ urlParams: { ids } }) =>
+      asking((caller) =>
+        Effect.gen(function* () {
+          return yield* (yield* Overview).auditNames(caller, idsOf(ids))
+        })
+      )
+    )
+    .handle("listPeople", () =>
+      asking((caller) =>
+        Effect.gen(function* () {
+          return { data: yield* (yield* Overview).people(caller) }
+        })
+      )
+    )
     .handle("getAssetNames", ({ urlParams: { ids } }) =>
       asking((caller) =>
         Effect.gen(function* () {

@@ -36,9 +36,9 @@ export interface List<A> {
 }
 
 /** A list that the API returns in pages. */
-export interface PagedList<A> extends List<A> {
+export interface PagedList<P extends Path<"GET">> extends List<Row<P>> {
   /** The API path and query, for an export; more parameters can be appended. */
-  readonly source: ListSource
+  readonly source: ListSource<P>
 }
 
 const PAGE = 25,
@@ -63,7 +63,7 @@ export const useList = <P extends Path<"GET">>(
   path: P,
   filters: Readonly<Record<string, string>> = {},
   options: ListOptions<Row<P>> = {}
-): PagedList<Row<P>> => {
+): PagedList<P> => {
   const client = useQueryClient()
   const { every, keyOf = idOf, limit = PAGE } = options
   const filter = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))

@@ -39,6 +39,8 @@ export interface PortalRoutes {
   "GET /webhook-health": Route<"getWebhookHealth">
   "GET /webhook-traffic": Route<"getWebhookTraffic">
   "GET /event-data": Route<"getEventData">
+  "GET /audit-names": Route<"getAuditNames">
+  "GET /people": Route<"listPeople">
   "GET /asset-names": Route<"getAssetNames">
   "GET /search": Route<"search">
   "GET /webhooks/:id/missed": Route<"countMissed">

@@ -53,4 +53,4 @@ type RowOf<A> = A extends { readonly data: ReadonlyArray<infer R> } ? R : never
 export type Row<P extends string> = RowOf<Answer<"GET", P>>
 
 /** A list with its filters in the query, which may be empty. */
-export type ListSource = `${Path<"GET">}?${string}`
+export type ListSource<P extends Path<"GET"> = Path<"GET">> = `${P}?${string}`

@@ -1,51 +1,175 @@
-/** The audit log of the organization, for its owners. */
+/** The audit log of the organization, for its owners: who did what, when and from where. */
 import { ScrollText } from "lucide-react"
+import { Link } from "react-router"
+import type { AuditEntry } from "../../../client/index.ts"
+import { getById } from "../api.ts"
+import { useBeside, useNames, useOne } from "../data.ts"
 import { useList } from "../list.ts"
+import { Export } from "../parts/Export.tsx"
+import { Select, TextField } from "../parts/Field.tsx"
+import { Filters, useFilters, utc } from "../parts/Filters.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
+import { actions, actionWords, fieldWords, sentenceOf, valueWords } from "./auditSentences.ts"
 
-const actors = { key: "API key", session: "Portal", operator: "Operator", platform: "Custody platform", service: "The service" } as const
+const names = ["actor", "action", "after", "before"] as const
 
-const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
+/** The ids of an entry that may have names. */
+const idsOf = ({ actor, changes, target }: AuditEntry): ReadonlyArray<string> => [
+  ...[actor.id, actor.userId, target.id].filter((id) => id !== null),
+  ...Object.values(changes).flatMap((change) =>
+    [change.old, change.new].filter((value) => typeof value === "string" && value.startsWith("whs_")).map(String)
+  )
+]
 
 export const AuditLogPage = () => {
-  const list = useList("/v1/audit-log")
+  const filters = useFilters(names)
+  const { action, actor, after, before } = filters.values
+  const list = useList("/v1/audit-log", { actor, action, occurredAfter: utc(after), occurredBefore: utc(before) })
+  const { data: people } = useOne("/people")
+  const ids = [...new Set([...(list.rows?.flatMap(idsOf) ?? []), ...(actor === "" ? [] : [actor])])]
+  const { data: named } = useBeside("/audit-names", ids, false)
+  const nameOfVault = useNames()
+  const nameOf = (id: string) => named?.[id]?.name ?? nameOfVault(id)
   return (
-    <Page title="Audit log" lead="Who did what to webhooks, deliveries, API keys and accounts of your organization in the last 400 days.">
+    <Page
+      title="Audit log"
+      lead="Who did what to webhooks, deliveries, API keys and accounts of your organization in the last 400 days."
+      actions={<Export name="audit-log" source={list.source} lines={linesOf} />}
+    >
+      <Filters filters={filters}>
+        <Select label="Person" value={actor} onValue={(value) => filters.set({ actor: value })}>
+          <option value="">Anybody</option>
+          {people?.data.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+          {actor === "" || people?.data.some(({ id }) => id === actor) === true ? null : <option value={actor}>{nameOf(actor)}</option>}
+        </Select>
+        <Select label="Action" value={action} onValue={(value) => filters.set({ action: value })}>
+          <option value="">Any</option>
+          {actions.map((one) => (
+            <option key={one} value={one}>
+              {actionWords(one)}
+            </option>
+          ))}
+        </Select>
+        <TextField label="From" type="datetime-local" value={after} onValue={(value) => filters.set({ after: value })} />
+        <TextField label="Until" type="datetime-local" value={before} onValue={(value) => filters.set({ before: value })} />
+      </Filters>
       <Rows
         list={list}
         label="Audit log"
         empty={
-          <Empty icon={ScrollText} title="No entries">
-            <p>Changes by people and programs are recorded here.</p>
+          <Empty icon={ScrollText} title={filters.any ? "No entries match these filters" : "No entries"}>
+            <p>{filters.any ? "Change or clear the filters." : "Changes by people and programs are recorded here."}</p>
           </Empty>
         }
-        row={({ action, actor, at, changes, clientAddress, target }) => (
-          <article className="row">
-            <div className="what">
-              <h2>{action}</h2>
-              <p className="under">
-                {target.type} {target.id}
-              </p>
-              {Object.entries(changes).map(([field, change]) => (
-                <p className="under" key={field}>
-                  {field}: {change.old === null ? "" : `${text(change.old)} → `}
-                  {text(change.new)}
-                </p>
-              ))}
-            </div>
-            <p className="under">
-              {actors[actor.type]} {actor.userId ?? ""} {actor.type === "key" ? actor.id : ""}
-              {clientAddress === null ? "" : ` from ${clientAddress}`}
-            </p>
-            <p className="under when">
-              <Time at={at} />
-            </p>
-          </article>
-        )}
+        row={(entry) => <Entry entry={entry} nameOf={nameOf} webhookOf={(id) => named?.[id]?.webhookId ?? null} />}
       />
     </Page>
   )
+}
+
+const Entry = ({
+  entry,
+  nameOf,
+  webhookOf
+}: {
+  readonly entry: AuditEntry
+  readonly nameOf: (id: string) => string
+  readonly webhookOf: (id: string) => string | null
+}) => {
+  const { actor, at, changes, clientAddress, target: of } = entry
+  const { target, what, who } = sentenceOf(entry, nameOf)
+  const webhookId = webhookOf(of.id)
+  const to = webhookId !== null ? `/webhooks/${webhookId}` : of.type === "api_key" ? `/keys/${of.id}` : undefined
+  return (
+    <article className="row audit">
+      <div>
+        <h2>
+          {who} {what} {target === undefined ? null : to === undefined ? <bdi>{target}</bdi> : <Link to={to}>{target}</Link>}
+        </h2>
+        {Object.entries(changes).map(([field, change]) =>
+          // The sentence names it.
+          field === "webhookId" ? null : (
+            <p className="under" key={field}>
+              {fieldWords(field)}:{" "}
+              {change.old === null ? null : (
+                <>
+                  <Value value={change.old} nameOf={nameOf} /> →{" "}
+                </>
+              )}
+              <Value value={change.new} nameOf={nameOf} />
+            </p>
+          )
+        )}
+        <p className="under">
+          {actor.type === "key" && actor.id !== null ? (
+            <>
+              With the API key <Link to={`/keys/${actor.id}`}>{nameOf(actor.id)}</Link>
+            </>
+          ) : actor.type === "session" ? (
+            "In the portal"
+          ) : actor.type === "operator" ? (
+            "At the command line"
+          ) : (
+            "Automatically"
+          )}
+          {clientAddress === null ? null : (
+            <>
+              {" "}
+              from <code>{clientAddress}</code>
+            </>
+          )}
+        </p>
+      </div>
+      <p className="under when">
+        <Time at={at} as="second" />
+      </p>
+    </article>
+  )
+}
+
+const Value = ({ nameOf, value }: { readonly value: unknown; readonly nameOf: (id: string) => string }) =>
+  typeof value === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? (
+    <Time at={value} as="second" />
+  ) : (
+    <bdi>{valueWords(value, nameOf)}</bdi>
+  )
+
+/** Ids per request for names. */
+const BATCH = 100
+
+/** Entries as lines of a file, with the names of people, keys, webhooks and users. */
+const linesOf = async (rows: ReadonlyArray<AuditEntry>) => {
+  const ids = [...new Set(rows.flatMap(idsOf))]
+  const starts = Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, index) => index * BATCH)
+  const found = new Map<string, string>()
+  for (const start of starts)
+    for (const [id, { name }] of Object.entries(await getById("/audit-names", ids.slice(start, start + BATCH)))) found.set(id, name)
+  const nameOf = (id: string) => found.get(id) ?? id
+  return rows.map((entry) => {
+    const { action, actor, at, changes, clientAddress, id, requestId, target: of } = entry
+    const { target, what, who } = sentenceOf(entry, nameOf)
+    return {
+      at,
+      who,
+      what: target === undefined ? what : `${what} ${target}`,
+      key: actor.type === "key" && actor.id !== null ? nameOf(actor.id) : "",
+      clientAddress,
+      changes,
+      action,
+      actorType: actor.type,
+      actorId: actor.id,
+      userId: actor.userId,
+      targetType: of.type,
+      targetId: of.id,
+      requestId,
+      id
+    }
+  })
 }

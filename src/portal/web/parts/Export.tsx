@@ -3,7 +3,7 @@ import { Download } from "lucide-react"
 import { useState } from "react"
 import { ApiProblem, addressOf, getHead, messageOf } from "../api.ts"
 import { toCsv } from "../csv.ts"
-import type { ListSource } from "../routeTypes.ts"
+import type { ListSource, Path, Row } from "../routeTypes.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { Choices } from "./Field.tsx"
@@ -53,12 +53,20 @@ const Save = ({
   )
 }
 
-/** Downloads a whole list as CSV, however much of it is shown. */
-export const Export = ({ name, source }: { readonly name: string; readonly source: ListSource }) => (
+/** Downloads a whole list as CSV, however much of it is shown: its rows, or the lines that `lines` makes of them. */
+export const Export = <P extends Path<"GET">>({
+  lines = (rows) => Promise.resolve(rows),
+  name,
+  source
+}: {
+  readonly name: string
+  readonly source: ListSource<P>
+  readonly lines?: (rows: ReadonlyArray<Row<P>>) => Promise<ReadonlyArray<unknown>>
+}) => (
   <Save
     label="Export CSV"
     save={async () => {
-      const { complete, rows, text } = await toCsv(source)
+      const { complete, rows, text } = await toCsv(source, lines)
       saveText(`${dated(name)}.csv`, "text/csv", text)
       return complete ? `${rows} rows exported` : `The first ${rows} rows exported; use the API for more`
     }}

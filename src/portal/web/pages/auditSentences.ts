@@ -1,0 +1,86 @@
+/** Entries of the audit log as sentences: who did what to what. */
+import type { Action } from "../../../access/audit/AuditTrail.ts"
+import type { AuditEntry } from "../../../client/index.ts"
+
+/** What was done; the target's name follows, unless it is the account of the person. */
+const did: Readonly<Record<Action, string>> = {
+  "webhook.created": "created the webhook",
+  "webhook.updated": "changed the webhook",
+  "webhook.deleted": "deleted the webhook",
+  "webhook.secret_rotated": "rotated the signing secret of the webhook",
+  "webhook.pinged": "sent a test event to the webhook",
+  "webhook.disabled": "disabled the webhook",
+  "webhook.held": "found the endpoint down, and holds deliveries of the webhook",
+  "webhook.released": "found the endpoint up again, and sends held deliveries of the webhook",
+  "webhook.deliveries_retried": "retried all waiting deliveries of the webhook",
+  "webhook.deliveries_canceled": "canceled all waiting deliveries of the webhook",
+  "recovery.created": "started a recovery of missed events for the webhook",
+  "recovery.paused": "paused a recovery of the webhook",
+  "recovery.resumed": "resumed a recovery of the webhook",
+  "recovery.canceled": "canceled a recovery of the webhook",
+  "delivery.redelivered": "sent a delivery again to the webhook",
+  "delivery.retried": "retried a waiting delivery to the webhook",
+  "delivery.canceled": "canceled a waiting delivery to the webhook",
+  "user.created": "created the user",
+  "user.updated": "changed the user",
+  "api_key.created": "created the API key",
+  "api_key.updated": "changed the API key",
+  "api_key.revoked": "revoked the API key",
+  "account.invited": "invited",
+  "account.invitation_accepted": "accepted the invitation",
+  "account.signed_in": "signed in",
+  "account.sign_in_failed": "tried to sign in, with a wrong password, as",
+  "account.second_factor_added": "set up an authenticator app",
+  "account.second_factor_failed": "gave a wrong code of the second factor",
+  "account.locked": "was locked out after too many wrong codes",
+  "account.password_changed": "changed the password",
+  "account.backup_codes_renewed": "made new backup codes",
+  "account.passkey_added": "added a passkey",
+  "account.passkey_removed": "removed a passkey",
+  "account.sessions_ended": "ended other sessions",
+  "master_key.reencrypted": "encrypted stored secrets with a new master key for",
+  "organization.exported": "exported the data of",
+  "organization.deleting": "began to delete",
+  "organization.deleted": "deleted"
+}
+
+const isKnown = (action: string): action is Action => action in did
+
+/** The actions, for a choice. */
+export const actions = Object.keys(did)
+
+/** An action as words: “Webhook secret rotated”. */
+export const actionWords = (action: string): string => {
+  const words = action.replaceAll(/[._]/g, " ").replace("api key", "API key")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const others = { key: "An API key", session: "Somebody", operator: "An operator", platform: "The custody platform", service: "The service" }
+
+export interface Sentence {
+  readonly who: string
+  readonly what: string
+  /** The name of the target; undefined if it is the person. */
+  readonly target: string | undefined
+}
+
+/** The sentence of an entry; `nameOf` returns an id without a name unchanged. */
+export const sentenceOf = ({ action, actor, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
+  // Nobody is known before the sign-in.
+  const person = action === "account.sign_in_failed" ? null : actor.userId
+  return {
+    who: person === null ? others[actor.type] : nameOf(person),
+    what: isKnown(action) ? did[action] : `${actionWords(action).toLowerCase()}:`,
+    target: target.type === "account" && target.id === person ? undefined : nameOf(target.id)
+  }
+}
+
+/** `previousSecretExpiresAt` as “previous secret expires at”. */
+export const fieldWords = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+
+/** A recorded value as text; ids become names. */
+export const valueWords = (value: unknown, nameOf: (id: string) => string): string => {
+  if (value === null || value === undefined || value === "") return "none"
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map((one) => valueWords(one, nameOf)).join(", ")
+  return typeof value === "string" ? nameOf(value) : JSON.stringify(value)
+}
