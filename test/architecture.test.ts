@@ -11,7 +11,7 @@ const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<strin
   ["app", "App", "roles", "Server", "Base", "documentation", "openapi", "Api", "platform"],
   ["portal"],
   ["client"],
-  ["delivery", "routes", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks"],
+  ["delivery", "routes", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks", "gateway"],
   ["custody", "routes", "ledger", "statements", "catalog", "portfolio", "vaults"],
   ["events", "routes", "retention", "proof", "feed", "log"],
   ["access", "routes", "organizations", "keys", "audit", "entities", "visibility", "credentials", "limits"],

@@ -11,7 +11,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { GONE, LONGEST } from "../deliveries/Pings.ts"
-import * as gateway from "../webhooks/gatewayCredentials.ts"
+import * as gateway from "../gateway/gatewayCredentials.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
 

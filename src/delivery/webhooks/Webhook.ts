@@ -6,8 +6,8 @@ import { KindName, StoredKind } from "../../events/log/Kind.ts"
 import { listOf } from "../../http/Body.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { Timestamp } from "../../values/Timestamp.ts"
-import { NewHeaders, PatchedHeaders, ShownHeaders } from "./headers.ts"
-import { NewOAuth, PatchedOAuth, ShownOAuth } from "./oauth.ts"
+import { NewHeaders, PatchedHeaders, ShownHeaders } from "../gateway/headers.ts"
+import { NewOAuth, PatchedOAuth, ShownOAuth } from "../gateway/oauth.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const message = (text: string) => ({ message: () => text })

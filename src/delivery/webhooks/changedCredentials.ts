@@ -4,9 +4,9 @@
  */
 import { Effect } from "effect"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
-import { type GatewayCredentials, NONE } from "./gatewayCredentials.ts"
-import { type PatchedHeaders, withValues } from "./headers.ts"
-import { merged, type PatchedOAuth } from "./oauth.ts"
+import { type GatewayCredentials, NONE } from "../gateway/gatewayCredentials.ts"
+import { type PatchedHeaders, withValues } from "../gateway/headers.ts"
+import { merged, type PatchedOAuth } from "../gateway/oauth.ts"
 import { originOf } from "./url.ts"
 import type { Webhook } from "./Webhook.ts"
 

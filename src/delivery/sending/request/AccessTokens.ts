@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import { Data, Deferred, Effect, FiberId, Redacted, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import type { ClientAuth } from "oauth4webapi"
-import { OAuth } from "../../webhooks/oauth.ts"
+import { OAuth } from "../../gateway/oauth.ts"
 import { type Answer, snippet } from "./Answer.ts"
 import { hide } from "./hide.ts"
 
