@@ -20,10 +20,14 @@ const deliveryHeaders: ReadonlyArray<Json> = [
   ),
   received("webhook-id", "The event's id (Standard Webhooks)"),
   received("webhook-timestamp", "Unix seconds (Standard Webhooks)"),
-  received("webhook-signature", "v1,<base64> for each active secret (Standard Webhooks)"),
+  received(
+    "webhook-signature",
+    "v1,<base64> for each active secret (Standard Webhooks), then v1a,<base64>: Ed25519 by the service's key in /v1/jwks.json"
+  ),
   received(
     "webhook-sequence",
-    "Number of the delivery within its webhook, from 1 without gaps; a number that is missing was sent and not received"
+    "Number of the delivery within its webhook, from 1 without gaps; a number that is missing was sent and not received. A ping has none",
+    false
   ),
   received("X-Service-Delivery-Id", "Id of the delivery"),
   received("X-Service-Attempt", "Number of the attempt, from 1"),

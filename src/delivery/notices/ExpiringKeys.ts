@@ -11,7 +11,7 @@ import { currentStep, FIRST_STEP } from "../../access/credentials/expirySteps.ts
 import { reachedEntities } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { transaction } from "../../runtime/database/sql.ts"
+import { and, transaction } from "../../runtime/database/sql.ts"
 import { insertCommands } from "../../runtime/temporal/commands.ts"
 import { createSchedule } from "../../runtime/temporal/createSchedule.ts"
 import * as Id from "../../values/Id.ts"
@@ -22,7 +22,7 @@ const PAGE = 100
 /** Most entities of a key's event: as many as a webhook covers. */
 const ENTITIES = 100
 
-const DueKey = Schema.Struct({ id: Schema.String, organizationId: Schema.String })
+const DueKey = Schema.Struct({ id: Schema.String, organizationId: Schema.String, expiresAt: Schema.String })
 type DueKey = typeof DueKey.Type
 const Key = Schema.Struct({
   label: Schema.String,
@@ -50,10 +50,13 @@ export class ExpiringKeys extends Effect.Service<ExpiringKeys>()("custody/Expiri
     const isDue = sql`k.revoked_at IS NULL AND u.status = 'active' AND k.expires_at > now()
       AND k.expires_at <= now() + make_interval(days => ${FIRST_STEP}) AND ${step} <> ALL (k.expiry_announced)`
 
-    const dueKeys = (after: string) =>
+    /** A page of keys in the order of their expiry, after the last one of the page before. */
+    const dueKeys = (last: DueKey | undefined) =>
       decodeDue(sql`
-        SELECT k.id, u.organization_id AS "organizationId" FROM api_keys k JOIN users u ON u.id = k.user_id
-        WHERE k.id > ${after} AND ${isDue} ORDER BY k.id LIMIT ${PAGE}`)
+        SELECT k.id, u.organization_id AS "organizationId", k.expires_at::text AS "expiresAt"
+        FROM api_keys k JOIN users u ON u.id = k.user_id
+        WHERE ${isDue} ${and(sql, last !== undefined && sql`(k.expires_at, k.id) > (${last.expiresAt}::timestamptz, ${last.id})`)}
+        ORDER BY k.expires_at, k.id LIMIT ${PAGE}`)
 
     const recordEvents = Effect.fnUntraced(function* (streams: EventLog.Streams, { id, organizationId }: DueKey, key: typeof Key.Type) {
       const { daysBefore, expiresAt, label, lastUsedAt, userId } = key
@@ -115,8 +118,8 @@ export class ExpiringKeys extends Effect.Service<ExpiringKeys>()("custody/Expiri
       /** Announces every key that is due. A failure is logged, and retried by the next look. Returns the counts. */
       announce: Effect.gen(function* () {
         const total = { announced: 0, failed: 0 }
-        for (let after = "", found = PAGE; found === PAGE; ) {
-          const keys = yield* dueKeys(after)
+        for (let last: DueKey | undefined, found = PAGE; found === PAGE; ) {
+          const keys: ReadonlyArray<DueKey> = yield* dueKeys(last)
           for (const key of keys) {
             const outcome = yield* announceKey(key).pipe(
               Effect.catchAllCause((cause) =>
@@ -128,7 +131,7 @@ export class ExpiringKeys extends Effect.Service<ExpiringKeys>()("custody/Expiri
             )
             if (outcome !== "not due") total[outcome]++
           }
-          after = keys.at(-1)?.id ?? after
+          last = keys.at(-1)
           found = keys.length
         }
         return total
