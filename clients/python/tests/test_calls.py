@@ -1,5 +1,7 @@
 """Calls: lists, errors, retries, and what is sent."""
 
+import gzip
+import json
 import pickle
 import time
 import unittest
@@ -164,6 +166,8 @@ class Errors(unittest.TestCase):
             httpx.Response(502, text="<html>"),
             httpx.Response(200, text="<html>"),
             answer(json=[]),
+            httpx.Response(200, content=b"[" * 200_000),
+            httpx.Response(502, content=b"[" * 200_000),
             answer(json=vault(createdAt="yesterday")),
         ]
         for one in unexpected:
@@ -186,6 +190,21 @@ class Errors(unittest.TestCase):
                 began = time.monotonic()
                 self.assertEqual(reason(lambda: Client(url, KEY, timeout=0.2, retries=0).get_vault("a")), "timeout")
                 self.assertLess(time.monotonic() - began, 5)
+
+    def test_a_response_that_decompresses_to_more_than_the_api_sends_is_not_read_to_its_end(self) -> None:
+        body = gzip.compress(json.dumps(vault()).encode() + b" " * 1_000_000)
+
+        def compressed(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            handler.send_header("content-encoding", "gzip")
+            handler.send_header("content-length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+        with serving(compressed) as url:
+            self.assertEqual(Client(url, KEY).get_vault("vault_a").id, "vault_a")
+            with mock.patch("custody_client._caller.LARGEST", 100_000):
+                self.assertEqual(reason(lambda: Client(url, KEY, retries=0).get_vault("a")), "unexpected_answer")
 
     def test_a_redirect_is_not_followed_with_the_key(self) -> None:
         script = Scripted(httpx.Response(302, headers={"location": "https://elsewhere.example.com/"}))
@@ -221,7 +240,7 @@ class Retries(unittest.TestCase):
         self.assertEqual(self.waits()[1], 0)
 
     def test_a_retry_after_that_is_neither_is_ignored(self) -> None:
-        for text in ("soon", "-1", "nan", "1e9", "٣"):
+        for text in ("soon", "-1", "nan", "1e9", "٣", f"Mon, 01 Jan 2024 00:00:00 +{'9' * 14}"):
             header = [(b"retry-after", text.encode())]
             response = httpx.Response(503, json={"code": "service_unavailable", "requestId": "r"}, headers=header)
             with self.assertRaises(CustodyError) as caught:

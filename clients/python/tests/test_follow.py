@@ -30,13 +30,15 @@ def stream(*messages: bytes, size: int = 1 << 20) -> Connection:
     return handle
 
 
-def refusing(status: int, code: str) -> Connection:
+def refusing(status: int, code: str, retry_after: str | None = None) -> Connection:
     """A connection that is answered with an error."""
 
     def handle(handler: BaseHTTPRequestHandler) -> None:
         body = problem(status, code).content
         handler.send_response(status)
         handler.send_header("content-length", str(len(body)))
+        if retry_after is not None:
+            handler.send_header("retry-after", retry_after)
         handler.end_headers()
         handler.wfile.write(body)
 
@@ -113,6 +115,18 @@ class Follow(unittest.TestCase):
         waits = [call.args[0] for call in self.slept.call_args_list]
         for wait, longest in zip(waits, [0.25, 0.5, 1, 2, 4, 5, 5, 5, 0.25], strict=True):
             self.assertTrue(longest / 2 <= wait <= longest, (wait, longest))
+
+    def test_it_waits_at_most_five_minutes_whatever_it_is_asked_to(self) -> None:
+        url, _ = self.served([stream(message("c0")), refusing(503, "x", retry_after="999999999"), stream(message("c1", event(1)))])
+        with Client(url, KEY) as client:
+            next(client.follow_events())
+        self.assertEqual(max(call.args[0] for call in self.slept.call_args_list), 300)
+
+    def test_a_message_without_end_is_not_kept(self) -> None:
+        url, _ = self.served([stream(b"data: " + b"x" * 200_000)])
+        with mock.patch("custody_client._follow.LARGEST", 100_000), Client(url, KEY) as client, self.assertRaises(NoAnswerError) as caught:
+            next(client.follow_events())
+        self.assertEqual(caught.exception.reason, "unexpected_answer")
 
     def test_it_ends_with_an_error_that_will_not_pass(self) -> None:
         for status, code in ((401, "revoked_api_key"), (410, "cursor_expired"), (400, "invalid_cursor")):

@@ -113,6 +113,13 @@ class Signature(unittest.TestCase):
         for given in (headers, message, lists, asgi, iter(asgi)):
             self.assertEqual(outcome(WHOLE["body"], given, SECRET, now=NOW), "valid")
 
+    def test_headers_that_no_signer_writes_are_rejected_as_any_other(self) -> None:
+        for name, value in (("webhook-signature", "v1,é"), ("webhook-id", "evt_\udc80"), ("webhook-id", "evt_é")):
+            headers = {"webhook-id": "evt_1", "webhook-timestamp": str(NOW), "webhook-signature": "v1,AAAA", name: value}
+            self.assertIn(outcome(b"{}", headers, SECRET, now=NOW), ("malformed", "no_match"))
+        deep, headers = signed(b"[" * 200_000)
+        self.assertEqual(outcome(deep, headers, SECRET, now=NOW), "malformed")
+
     def test_changing_a_byte_of_the_body_the_time_or_the_signature_makes_it_fail(self) -> None:
         body, headers = signed(ping())
         for at in range(len(body)):

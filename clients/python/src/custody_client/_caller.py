@@ -18,7 +18,7 @@ from urllib.parse import quote
 import httpx
 
 from ._errors import CustodyError, NoAnswerError
-from ._model import UNSET, DecodeError, decode, encode
+from ._model import UNSET, DecodeError, decode, encode, parse
 from ._pages import Download, Page, Pages
 from .models import FieldIssue, Pagination
 
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 LONGEST_WAIT = 30.0
 """A call is not retried if the API asks for a longer wait, in seconds."""
+LARGEST = 64 * 1024 * 1024
+"""Largest response that is read into memory, in bytes: far larger than any of the API, however well it is compressed."""
 _JSON = "application/json, application/problem+json"
 
 
@@ -143,10 +145,13 @@ class Caller:
             # A download takes as long as its reader needs: the timeout applies until it begins.
             if response.is_success and not whole:
                 return response
-            parts = []
+            parts, size = [], 0
             with contextlib.closing(response):
                 for part in response.iter_bytes():
                     parts.append(part)
+                    size += len(part)
+                    if size > LARGEST:
+                        raise _unexpected(response, f"it has more than {LARGEST} bytes")
                     if time.monotonic() > end:
                         raise NoAnswerError("timeout", f"{self._origin} did not respond completely within {limit:g} s.")
         except httpx.RequestError as error:
@@ -160,7 +165,7 @@ class Caller:
 
     def _decoded(self, result: type[T], response: httpx.Response) -> T:
         try:
-            return decode(result, json.loads(response.content))
+            return decode(result, parse(response.content))
         except ValueError as error:
             raise _unexpected(response, str(error)) from error
 
@@ -209,7 +214,7 @@ def error_of(response: httpx.Response) -> CustodyError | NoAnswerError:
         why = f"a redirect to {to}, which is not followed, because the API key would be sent there"
         return _unexpected(response, f"{why}: base_url must be the address of the service itself")
     try:
-        problem = json.loads(response.content)
+        problem = parse(response.content)
     except ValueError:
         problem = None
     if not isinstance(problem, dict) or not isinstance(problem.get("code"), str) or not isinstance(problem.get("requestId"), str):
@@ -239,7 +244,7 @@ def _retry_after(text: str | None) -> float | None:
         return float(text)
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     # A date with the zone -0000 has none.
     if at.tzinfo is None:

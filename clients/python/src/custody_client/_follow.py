@@ -6,7 +6,6 @@ Each connection resumes from the last cursor of the previous one, so no event is
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -14,15 +13,17 @@ from dataclasses import dataclass
 
 import httpx
 
-from ._caller import error_of, parameters, unreachable
+from ._caller import LARGEST, error_of, parameters, unreachable
 from ._errors import CustodyError, NoAnswerError
-from ._model import decode
+from ._model import decode, parse
 from .models import WebhookEvent
 
 SILENCE = 45.0
 """A stream is never silent for longer than 15 s; after this silence, in seconds, it counts as lost."""
 SOON, LATE = 0.25, 5.0
 """Shortest and longest wait before reconnecting, in seconds."""
+LONGEST_ASKED = 300.0
+"""Longest wait before reconnecting that the service, or whatever answers for it, can ask for, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class Feed:
                         self.on_cursor(cursor)
             if self.on_lost is not None:
                 self.on_lost(reason)
-            asked = (reason.retry_after or 0.0) if isinstance(reason, CustodyError) else 0.0
+            asked = min(reason.retry_after or 0.0, LONGEST_ASKED) if isinstance(reason, CustodyError) else 0.0
             time.sleep(max(asked, wait * random.uniform(0.5, 1)))
             wait = min(LATE, wait * 2)
 
@@ -100,6 +101,8 @@ class Feed:
                 rest = b""
                 for part in response.iter_bytes():
                     *blocks, rest = (rest + part).split(b"\n\n")
+                    if len(rest) > LARGEST:
+                        raise NoAnswerError("unexpected_answer", f"The event feed sent a message of more than {LARGEST} bytes.")
                     for block in blocks:
                         message = _message(block)
                         if message is not None:
@@ -119,7 +122,7 @@ def _message(block: bytes) -> tuple[str, WebhookEvent | None] | None:
                 cursor = line[4:]
             elif line.startswith("data: "):
                 data.append(line[6:])
-        event = decode(WebhookEvent, json.loads("\n".join(data))) if data else None
+        event = decode(WebhookEvent, parse("\n".join(data))) if data else None
     except ValueError as error:
         raise NoAnswerError("unexpected_answer", f"The event feed sent a message that is not an event: {error}") from error
     return None if cursor is None else (cursor, event)

@@ -7,6 +7,7 @@ does not know are kept as they are. A field that is missing or has another type 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
@@ -62,6 +63,14 @@ class Event(Model):
     def _class_of(cls, value: Mapping[str, Any]) -> type[Model]:
         kind, version = value.get("kind"), value.get("schemaVersion")
         return Event._classes.get((kind, version), cls) if isinstance(kind, str) and isinstance(version, int) else cls
+
+
+def parse(text: bytes | str) -> Any:
+    """The value of JSON; raises ValueError for anything else, and for JSON that is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def decode(kind: type[T], value: object) -> T:

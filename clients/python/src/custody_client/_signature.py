@@ -8,16 +8,14 @@ verify.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
-import json
 import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, cast
 
-from ._model import Event, decode
+from ._model import Event, decode, parse
 
 SignatureReason = Literal["missing", "malformed", "too_old", "too_new", "no_match"]
 
@@ -88,7 +86,7 @@ def verify_signature(
         if -age > limit:
             raise SignatureError("too_new", f"The signature is {-age:g} s in the future; the tolerance is {limit:g} s.")
     try:
-        return decode(Event, json.loads(raw.decode()))
+        return decode(Event, parse(raw.decode()))
     except ValueError as error:
         raise SignatureError("malformed", f"The body is not an event: {error}") from error
 
@@ -164,14 +162,15 @@ def _service(header: str, body: bytes) -> _Scheme:
 
 
 def _standard(header: str, id: str | None, timestamp: str | None, body: bytes) -> _Scheme:
-    if id is None:
-        raise SignatureError("malformed", "The webhook-id header is missing.")
+    if id is None or not id.isascii():
+        raise SignatureError("malformed", "The webhook-id header is missing, or not ASCII.")
     at = _seconds(timestamp)
     given = []
     for part in header.split(" "):
         if part.startswith("v1,"):
             try:
                 given.append(base64.b64decode(part[3:], validate=True))
-            except binascii.Error:
+            # Characters outside ASCII are a ValueError of their own.
+            except ValueError:
                 continue
     return _Scheme(at, given, lambda secret: hmac.digest(_key(secret), f"{id}.{at}.".encode() + body, "sha256"))

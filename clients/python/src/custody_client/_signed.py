@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from ._model import Model
+from ._model import Model, parse
 
 JsonObject = Mapping[str, Any]
 
@@ -51,7 +50,7 @@ def signed_claims(jws: object, keys: list[JsonObject]) -> JsonObject | None:
         return None
     head, body, signature = jws.split(".")
     try:
-        header = json.loads(_bytes(head))
+        header = parse(_bytes(head))
         if not isinstance(header, dict) or header.get("alg") != "EdDSA" or not isinstance(header.get("kid"), str):
             return None
         wanted = {"kty": "OKP", "crv": "Ed25519", "kid": header["kid"]}
@@ -59,7 +58,7 @@ def signed_claims(jws: object, keys: list[JsonObject]) -> JsonObject | None:
         if key is None:
             return None
         Ed25519PublicKey.from_public_bytes(_bytes(key["x"])).verify(_bytes(signature), f"{head}.{body}".encode())
-        claims = json.loads(_bytes(body))
+        claims = parse(_bytes(body))
     except (InvalidSignature, KeyError, TypeError, ValueError):
         # Text that does not parse was not signed by the service.
         return None
