@@ -36,6 +36,8 @@ const SILENCE = 45_000
 /** Shortest and longest wait before reconnecting, in ms. */
 const SOON = 250,
   LATE = 5_000
+/** Longest wait before reconnecting that the service, or whatever answers for it, can ask for, in seconds. A timer has a limit, too. */
+const LONGEST_ASKED = 300
 
 /** A message of a stream. */
 interface Message {
@@ -169,7 +171,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
     if (gone.aborted) return
     const reason = lost(failure, origin)
     onLost?.(reason)
-    const asked = reason instanceof CustodyError ? (reason.retryAfter ?? 0) * 1_000 : 0
+    const asked = reason instanceof CustodyError ? Math.min(reason.retryAfter ?? 0, LONGEST_ASKED) * 1_000 : 0
     await pause(Math.max(asked, wait * (0.5 + Math.random() / 2)), gone).catch(() => {})
     wait = Math.min(LATE, wait * 2)
   }

@@ -1,5 +1,5 @@
 /** The TypeScript client against the running service: pagination, errors by code, retries. */
-import { beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, spyOn, test } from "bun:test"
 import { routes } from "../../src/client/generated/operations.ts"
 import { createClient, followEvents, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
 import { useApp } from "../support/app.ts"
@@ -172,6 +172,19 @@ describe("errors", () => {
     expect(await failure(followEvents({ baseUrl, apiKey: key }).next())).toMatchObject(named)
     expect(followed).toBe(0)
     await Promise.all([elsewhere.stop(true), service.stop(true)])
+  })
+
+  test("a follower waits at most five minutes, whatever it is asked to", async () => {
+    const asked = problem(503, "service_unavailable", { "retry-after": "999999999" })
+    const stop = new AbortController()
+    const waits: Array<number> = []
+    const timers = spyOn(globalThis, "setTimeout").mockImplementation(((_: () => void, millis = 0) => {
+      waits.push(millis)
+      if (millis > 60_000) queueMicrotask(() => stop.abort())
+    }) as typeof setTimeout)
+    await followEvents({ baseUrl: "http://127.0.0.1:9", apiKey: key, fetch: scripted(asked).send }, { signal: stop.signal }).next()
+    timers.mockRestore()
+    expect(Math.max(...waits)).toBe(300_000)
   })
 
   test("no error contains the key", async () => {
