@@ -37,9 +37,13 @@ query() {
   psql --dbname="$url" --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1"
 }
 
-found=$(query "SELECT count(*) FROM pg_class c WHERE c.relnamespace NOT IN (SELECT oid FROM pg_namespace
-  WHERE nspname IN ('pg_catalog', 'information_schema') OR nspname LIKE 'pg\_toast%' OR nspname LIKE 'pg\_temp%')
-  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')") ||
+# Schemas, and everything in a schema: tables, types, functions and the rest. What an extension brings does not count.
+found=$(query "WITH schemas AS (SELECT oid, nspname FROM pg_namespace n WHERE nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema'
+    AND NOT EXISTS (SELECT 1 FROM pg_depend e WHERE e.classid = 'pg_namespace'::regclass AND e.objid = n.oid AND e.deptype = 'e'))
+  SELECT (SELECT count(*) FROM schemas WHERE nspname <> 'public') + (SELECT count(*) FROM pg_largeobject_metadata) +
+    (SELECT count(*) FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid IN (SELECT oid FROM schemas)
+      AND d.classid NOT IN ('pg_extension'::regclass, 'pg_default_acl'::regclass)
+      AND NOT EXISTS (SELECT 1 FROM pg_depend e WHERE e.classid = d.classid AND e.objid = d.objid AND e.deptype = 'e'))") ||
   fail 1 "the database cannot be reached"
 [ "$found" = 0 ] || fail 1 "the database is not empty, and nothing is overwritten: restore into a new one"
 

@@ -159,6 +159,22 @@ describe.skipIf(bin === undefined)(`the scripts that back up and restore${why}`,
     const before = await counts(url)
     expect(await script("restore.sh", url, backup)).toMatchObject({ code: 1, error: expect.stringContaining("is not empty") })
     expect(await counts(url)).toEqual(before)
+    await query(url, "CREATE DATABASE nearly")
+    const nearly = urlOf(url, "nearly")
+    for (const [make, remove] of [
+      ["CREATE TYPE status AS ENUM ('a')", "DROP TYPE status"],
+      ["CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION one"],
+      ["CREATE SCHEMA other", "DROP SCHEMA other"],
+      ["SELECT lo_create(1)", "SELECT lo_unlink(1)"]
+    ] as const) {
+      await query(nearly, make)
+      expect([make, await script("restore.sh", nearly, backup)]).toMatchObject([
+        make,
+        { code: 1, error: expect.stringContaining("is not empty") }
+      ])
+      await query(nearly, remove)
+    }
+    expect(await script("restore.sh", nearly, backup)).toMatchObject({ code: 0 })
   })
 
   test("a restore that fails leaves the database empty", async () => {
