@@ -13,6 +13,7 @@ export const portalCodes = {
   second_factor_required: [403, "A second factor is required"],
   second_factor_failed: [403, "The second factor is not valid"],
   foreign_origin: [403, "The request comes from another origin"],
+  invitation_refused: [409, "The user cannot be invited"],
   invitation_invalid: [410, "The invitation is not valid"],
   delivery_ended: [409, "The delivery has ended"],
   webhook_paused: [409, "The webhook is paused"],

@@ -136,6 +136,21 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
   })
 
+  test("an owner sees the members and signs one out", async () => {
+    await app.feed([user("user_n", "org_a", ["vault_a"], { name: "Nina Neu", email: "nina@northwind.example" })])
+    const nina = await signedIn(app, "user_n")
+    await page.getByRole("link", { name: "Members" }).click()
+    await portal.heading("Members").waitFor()
+    await page.getByText("This service sends no e-mail").waitFor()
+    await page.getByRole("row", { name: /Ada Keller.*Owner.*Authenticator/ }).waitFor()
+    await page.getByRole("row", { name: /Max Muster.*Member.*No account.*Never/ }).waitFor()
+    await portal.expectAccessible("members")
+    await page.getByRole("row", { name: /Nina Neu/ }).getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click()
+    await page.getByText("Nina Neu is signed out").waitFor()
+    expect(await nina.state()).toBe("signed_out")
+  })
+
   test("a passkey is added, signs in alone and confirms", async () => {
     const devtools = await portal.context.newCDPSession(page)
     await devtools.send("WebAuthn.enable")

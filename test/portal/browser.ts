@@ -97,7 +97,7 @@ export const layout = (page: Page): Promise<Layout> =>
       const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 1).map(({ top }) => Math.round(top)))
       if (lines.size >= 3 && text.length / lines.size < 6) collapsed.push(text)
     }
-    const links = [...document.querySelectorAll("nav[aria-label=Portal] a")]
+    const links = [...document.querySelectorAll("nav[aria-label=Portal] a")].filter((one) => one.checkVisibility())
     return {
       overflows: [document.documentElement, ...document.querySelectorAll('.table, .rows, .card, .dialog, .facts')].some(wider),
       collapsed,

@@ -1,12 +1,42 @@
 /** What owners see and do in their organization. */
-import { beforeAll, describe, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { SMTPServer } from "smtp-server"
+import { App } from "../support/app.ts"
 import { organization, smallest, user } from "../support/records.ts"
-import { signedIn, type Visitor } from "./client.ts"
+import { signedIn, Visitor } from "./client.ts"
 
-const app = useApp()
+interface Mail {
+  readonly to: ReadonlyArray<string>
+  readonly text: string
+}
+const mails: Array<Mail> = []
+/** The address whose messages the mail server refuses. */
+const refusing = "refused@example.com"
+const smtp = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ["STARTTLS"],
+  onData: async (stream, { envelope }, done) => {
+    const message = (await text(stream)).replaceAll("=\r\n", "").replaceAll("=3D", "=")
+    const to = envelope.rcptTo.map(({ address }) => address)
+    if (to.includes(refusing)) return done(Object.assign(new Error("no such mailbox"), { responseCode: 550 }))
+    mails.push({ to, text: message })
+    return done()
+  }
+})
+
+const app = new App()
+app.patient = false
 let owner: Visitor, member: Visitor, stranger: Visitor
+afterAll(async () => {
+  await app.close()
+  await new Promise<void>((resolve) => smtp.close(() => resolve()))
+})
 beforeAll(async () => {
+  await new Promise<void>((resolve) => smtp.listen(0, "127.0.0.1", resolve))
+  // The server listens on an address with a port.
+  await app.open(["api"], { SMTP_URL: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}` })
   await app.feed([
     ...smallest(),
     user("user_a", "org_a", ["vault_a"], { organizationRole: "owner", name: "Ada Keller" }),
@@ -53,5 +83,61 @@ describe("keys of others", () => {
     expect((await owner.get("/api/keys-of-others")).text).not.toContain(id)
     const [entry] = (await owner.get("/api/v1/audit-log?action=api_key.revoked")).json.data
     expect(entry).toMatchObject({ actor: { type: "session", userId: "user_a" }, target: { type: "api_key", id } })
+  })
+})
+
+describe("members", () => {
+  test("are listed for owners of the organization only, with the state of their accounts", async () => {
+    await app.feed([
+      user("user_new", "org_a", [], { name: "Nora New" }),
+      user("user_gone", "org_a", [], { name: "Gustav Gone", status: "deactivated" })
+    ])
+    const first = await owner.get("/api/members?limit=3")
+    expect(first.json.data).toMatchObject([
+      { id: "user_a", isOwner: true, vaults: 1, hasAccount: true, hasAuthenticator: true, passkeys: 0, sessions: 1 },
+      { id: "user_gone", isOwner: false, isActive: false, hasAccount: false, lastSignInAt: null },
+      { id: "user_m", email: "user_m@example.com", isActive: true, hasAccount: true, isLocked: false }
+    ])
+    expect(Date.now() - Date.parse(first.json.data[0].lastSignInAt)).toBeLessThan(600_000)
+    const rest = await owner.get(`/api/members?limit=3&cursor=${first.json.pagination.nextCursor}`)
+    expect(rest.json).toMatchObject({ data: [{ id: "user_new", hasAccount: false, invitedUntil: null }], pagination: { nextCursor: null } })
+    expect((await stranger.get("/api/members")).json.data.map(({ id }: { id: string }) => id)).toEqual(["user_z"])
+    expect(await refusal(member, "GET", "/api/members")).toEqual([403, "owner_required"])
+  })
+
+  test("are invited by e-mail, and the owner never sees the link", async () => {
+    await app.feed([user("user_r", "org_a", [], { name: "Rita Refused", email: refusing })])
+    expect(await refusal(member, "POST", "/api/members/user_new/invite", {})).toEqual([403, "owner_required"])
+    expect(await refusal(stranger, "POST", "/api/members/user_new/invite", {})).toEqual([404, "not_found"])
+    for (const id of ["user_gone", "user_m"])
+      expect([id, ...(await refusal(owner, "POST", `/api/members/${id}/invite`, {}))]).toEqual([id, 409, "invitation_refused"])
+    expect(await refusal(owner, "POST", "/api/members/user_r/invite", {})).toEqual([503, "service_unavailable"])
+    const invited = await owner.request("POST", "/api/members/user_new/invite", {})
+    expect([invited.status, Object.keys(invited.json)]).toEqual([200, ["expiresAt"]])
+    expect(await refusal(owner, "POST", "/api/members/user_new/invite", {})).toEqual([429, "rate_limited"])
+    expect(mails.map(({ to }) => to)).toEqual([["user_new@example.com"]])
+    const [, token = ""] = /\/portal\/invitation#([\w-]+)/.exec(mails[0]?.text ?? "") ?? []
+    expect(mails[0]?.text).toContain(`${owner.origin}/portal/invitation#${token}`)
+    expect((await owner.get("/api/members")).text).not.toContain(token)
+    const fresh = new Visitor(app)
+    await fresh.accept(token)
+    expect(await fresh.state()).toBe("signed_in")
+    const [entry] = (await owner.get("/api/v1/audit-log?action=account.invited&actor=user_a")).json.data.filter(
+      ({ target }: { target: { id: string } }) => target.id === "user_new"
+    )
+    expect(entry).toMatchObject({ actor: { type: "session", userId: "user_a" }, target: { type: "account" } })
+    expect(app.main?.output()).not.toContain(token)
+  })
+
+  test("are signed out by owners of the organization only, which is audited", async () => {
+    for (const one of [stranger, member])
+      expect((await refusal(one, "POST", "/api/members/user_m/end-sessions", {}))[0]).toBe(one === stranger ? 404 : 403)
+    expect(await member.state()).toBe("signed_in")
+    expect((await owner.request("POST", "/api/members/user_m/end-sessions", {})).status).toBe(200)
+    expect([await member.state(), await owner.state()]).toEqual(["signed_out", "signed_in"])
+    const [entry] = (await owner.get("/api/v1/audit-log?action=account.sessions_ended")).json.data
+    expect(entry).toMatchObject({ actor: { type: "session", userId: "user_a" }, target: { type: "account", id: "user_m" } })
+    expect((await owner.request("POST", "/api/members/user_m/end-sessions", {})).status).toBe(200)
+    expect((await owner.get("/api/v1/audit-log?action=account.sessions_ended")).json.data).toHaveLength(1)
   })
 })

@@ -230,7 +230,7 @@ describe("the Helm chart", () => {
       ])
       expect([component, has("SMTP_URL", "WEBHOOK_PROXY_URL")]).toEqual([
         component,
-        component === "worker" ? ["SMTP_URL", "WEBHOOK_PROXY_URL"] : []
+        component === "worker" ? ["SMTP_URL", "WEBHOOK_PROXY_URL"] : component === "api" ? ["SMTP_URL"] : []
       ])
     }
     expect([...found].sort()).toEqual([...secrets].sort())

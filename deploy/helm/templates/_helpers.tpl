@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 {{- if eq .component "api" -}}
 {{- $required = append $required "PLATFORM_TOKEN" -}}
-{{- $optional = append $optional "DATABASE_READ_URL" -}}
+{{- $optional = concat $optional (list "DATABASE_READ_URL" "SMTP_URL") -}}
 {{- end -}}
 {{- if eq .component "worker" -}}
 {{- $optional = concat $optional (list "SMTP_URL" "WEBHOOK_PROXY_URL") -}}

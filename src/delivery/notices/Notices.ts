@@ -6,11 +6,12 @@
  * got another expiry meanwhile is dropped. Decision D-23. C-13.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect, Predicate, Redacted, Schema } from "effect"
+import { Data, Effect, Layer, Predicate, Schema } from "effect"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
+import { Mailer, type MailFailed } from "./Mailer.ts"
 import { messageOf } from "./message.ts"
 
 const decodeNotices = decodeRows(
@@ -33,28 +34,16 @@ const decodeNotices = decodeRows(
  */
 class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
-/** The mail library's error, whose text only the log may contain. */
-class MailFailed extends Data.TaggedError("MailFailed")<{ readonly cause: unknown }> {}
-
 const refused = ({ cause }: MailFailed) => {
   const codes = ["code", "responseCode"].flatMap((name) => (Predicate.hasProperty(cause, name) ? [String(cause[name])] : []))
   return new MailRefused({ message: `the mail server rejected the message (${codes.join(", ")})` })
 }
 
-/** The mail server, whose library is loaded only if one is configured. */
-const connect = (url: Redacted.Redacted) =>
-  Effect.map(
-    Effect.promise(() => import("nodemailer")),
-    ({ createTransport }) =>
-      createTransport({ url: Redacted.value(url), connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 })
-  )
-
 export class Notices extends Effect.Service<Notices>()("custody/Notices", {
-  scoped: Effect.gen(function* () {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { noticeFrom, portalBaseUrl, smtpUrl } = yield* Settings
-    const transport = smtpUrl === undefined ? undefined : yield* connect(smtpUrl)
-    if (transport !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => transport.close()))
+    const { portalBaseUrl } = yield* Settings
+    const { send } = yield* Mailer
 
     return {
       /** Sends an unsent notice; returns how, `smtp` or `log`. */
@@ -74,21 +63,12 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
             yield* sql`DELETE FROM notices WHERE id = ${noticeId} AND sent_at IS NULL`
             return { channel: "none" }
           }
-          const channel = transport === undefined ? "log" : "smtp"
-          if (transport === undefined) {
+          const channel = send === undefined ? "log" : "smtp"
+          if (send === undefined) {
             yield* Effect.logWarning(notice.subject).pipe(Effect.annotateLogs({ noticeId, webhookId: notice.webhookId }))
           } else {
-            yield* Effect.tryPromise({
-              try: () =>
-                transport.sendMail({
-                  from: noticeFrom,
-                  // One address: as text, it could be a list.
-                  to: { name: "", address: notice.recipient },
-                  ...messageOf(notice, portalBaseUrl),
-                  messageId: `<${noticeId}@custody-data-service>`
-                }),
-              catch: (cause) => new MailFailed({ cause })
-            }).pipe(
+            const mail = { to: notice.recipient, ...messageOf(notice, portalBaseUrl), messageId: `${noticeId}@custody-data-service` }
+            yield* send(mail).pipe(
               Effect.tapError(({ cause }) =>
                 Effect.logWarning("a notice could not be sent and will be retried", cause).pipe(Effect.annotateLogs({ noticeId }))
               ),
@@ -104,5 +84,5 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
     }
   })
 }) {
-  static readonly layer = this.Default
+  static readonly layer = Layer.provide(this.Default, Mailer.layer)
 }

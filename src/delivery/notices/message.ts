@@ -3,6 +3,8 @@
  * external content. Decision D-23. C-13.
  */
 
+import type { Text } from "./noticeTexts.ts"
+
 /** The content of a notice. */
 export interface Notice {
   readonly subject: string
@@ -49,22 +51,34 @@ const paragraph = (text: string): string => {
     : `<p>${Bun.escapeHTML(lines.join(" "))}</p>`
 }
 
-/** A link to the portal. */
+/** A link in an e-mail. */
 interface Link {
-  readonly path: string
+  readonly href: string
+  /** What the link is, in plain text. */
   readonly title: string
   readonly button: string
 }
 
-const linkOf = ({ keyId, webhookId }: Notice): Link | undefined =>
-  webhookId !== null
-    ? { path: `webhooks/${webhookId}`, title: "The webhook in the portal", button: "Open the webhook" }
+const linkOf = ({ keyId, webhookId }: Notice, portal: string): Link | undefined => {
+  const at = `${portal.replace(/\/+$/, "")}/portal`
+  return webhookId !== null
+    ? { href: `${at}/webhooks/${webhookId}`, title: "The webhook in the portal", button: "Open the webhook" }
     : keyId !== null
-      ? { path: `keys/new?replaces=${keyId}`, title: "Rotate the key in the portal", button: "Rotate the key" }
+      ? { href: `${at}/keys/new?replaces=${keyId}`, title: "Rotate the key in the portal", button: "Rotate the key" }
       : undefined
+}
 
-const buttonOf = (href: string, text: string) =>
-  `<p><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">${text}</a></p>`
+const buttonOf = ({ button, href }: Link) =>
+  `<p><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">${button}</a></p>`
+
+/** An e-mail of a text whose paragraphs are separated by empty lines, and a link. */
+export const letterOf = ({ body, subject }: Text, link: Link | undefined): Message => ({
+  subject,
+  text: link === undefined ? body : `${body}\n${link.title}:\n  ${link.href}\n`,
+  html:
+    `<!doctype html><html lang="en"><body style="font:15px/1.5 system-ui,sans-serif;color:#18181b;max-width:640px">` +
+    `${body.trim().split("\n\n").map(paragraph).join("")}${link === undefined ? "" : buttonOf(link)}</body></html>`
+})
 
 /**
  * The e-mail of a notice. The subject names the webhook by its description where it has one. `portal` is the portal's
@@ -73,14 +87,6 @@ const buttonOf = (href: string, text: string) =>
 export const messageOf = (notice: Notice, portal: string | undefined): Message => {
   const { body, subject, webhookId } = notice
   const name = short(notice.description)
-  const link = portal === undefined ? undefined : linkOf(notice)
-  const page = link === undefined ? "" : `${portal?.replace(/\/+$/, "")}/portal/${link.path}`
-  const paragraphs = body.trim().split("\n\n").map(paragraph)
-  return {
-    subject: name === "" || webhookId === null ? subject : subject.replace(webhookId, () => `"${name}"`),
-    text: link === undefined ? body : `${body}\n${link.title}:\n  ${page}\n`,
-    html:
-      `<!doctype html><html lang="en"><body style="font:15px/1.5 system-ui,sans-serif;color:#18181b;max-width:640px">` +
-      `${paragraphs.join("")}${link === undefined ? "" : buttonOf(page, link.button)}</body></html>`
-  }
+  const named = name === "" || webhookId === null ? subject : subject.replace(webhookId, () => `"${name}"`)
+  return letterOf({ subject: named, body }, portal === undefined ? undefined : linkOf(notice, portal))
 }

@@ -17,6 +17,7 @@ import { DeliveriesRepo } from "../../delivery/deliveries/DeliveriesRepo.ts"
 import { DeliveryCommands } from "../../delivery/deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../../delivery/deliveries/RequestPreview.ts"
 import { WaitingDeliveries } from "../../delivery/deliveries/WaitingDeliveries.ts"
+import { Mailer } from "../../delivery/notices/Mailer.ts"
 import { RecoveriesRepo } from "../../delivery/recoveries/RecoveriesRepo.ts"
 import { WebhooksRepo } from "../../delivery/webhooks/WebhooksRepo.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
@@ -29,6 +30,8 @@ import { Confirmation } from "../signIn/confirmation.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
 import { Identity } from "../signIn/Identity.ts"
 import { Invitations } from "../signIn/Invitations.ts"
+import { Members } from "../signIn/Members.ts"
+import * as members from "../signIn/memberRoutes.ts"
 import { Passkeys } from "../signIn/Passkeys.ts"
 import { SecondFactor } from "../signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
@@ -76,7 +79,7 @@ class OwnRoutes extends Context.Tag("custody/portal/OwnRoutes")<
     })
   ).pipe(
     Layer.provide(HttpApiBuilder.api(PortalApi)),
-    Layer.provide(Layer.mergeAll(signIn.layer, keys.layer, account.layer, overview.layer)),
+    Layer.provide(Layer.mergeAll(signIn.layer, keys.layer, members.layer, account.layer, overview.layer)),
     Layer.provide(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
     Layer.fresh
   )
@@ -164,6 +167,8 @@ export const layer = OwnRoutes.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       SignIn.layer,
+      Members.layer,
+      Mailer.layer,
       Overview.layer,
       Search.layer,
       DeliveryCommands.layer,

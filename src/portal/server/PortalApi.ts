@@ -25,6 +25,7 @@ import { Problem } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { TimestampParam } from "../../values/Timestamp.ts"
 import { Confirmation, text } from "../signIn/confirmation.ts"
+import { Member } from "../signIn/Members.ts"
 import { Passkey } from "../signIn/Passkeys.ts"
 import { PASSWORD_MAX, PASSWORD_MIN } from "../signIn/passwordRules.ts"
 import { Enrolment } from "../signIn/SecondFactor.ts"
@@ -97,6 +98,8 @@ const PortalContext = Schema.Struct({
   webhookPorts: Schema.Array(Schema.Number),
   /** CIDRs from which deliveries come; empty if the operator names none. */
   webhookSourceAddresses: Schema.Array(Schema.String),
+  /** Whether the service can send e-mail. */
+  sendsMail: Schema.Boolean,
   /** Pages of block explorers by network, with `{hash}` and `{address}` in them. */
   explorers: byId(Schema.Struct({ transaction: Schema.String, address: Schema.String }))
 })
@@ -170,6 +173,12 @@ const keys = HttpApiGroup.make("keys")
   )
   .add(HttpApiEndpoint.post("revokeKey")`/keys/${id}/revoke`.addSuccess(ApiKey))
 
+/** The organization's users, for its owners. */
+const members = HttpApiGroup.make("members")
+  .add(HttpApiEndpoint.get("listMembers", "/members").setUrlParams(query(PageParams)).addSuccess(Page(Member, "MemberPage")))
+  .add(HttpApiEndpoint.post("inviteMember")`/members/${id}/invite`.addSuccess(Schema.Struct({ expiresAt: Schema.String })))
+  .add(HttpApiEndpoint.post("endMemberSessions")`/members/${id}/end-sessions`.addSuccess(Done))
+
 const account = HttpApiGroup.make("account")
   .add(HttpApiEndpoint.get("listSessions", "/sessions").addSuccess(listed(ListedSession)))
   .add(HttpApiEndpoint.del("endSession")`/sessions/${id}`.addSuccess(Done))
@@ -230,13 +239,14 @@ export const API = `${PATH}/api` as const
 export class PortalApi extends HttpApi.make("portal")
   .add(signIn)
   .add(keys)
+  .add(members)
   .add(account)
   .add(overview)
   .prefix(API)
   // The error boundary writes the problem before the framework would encode it.
   .addError(Schema.declare((value): value is Problem => value instanceof Problem)) {}
 
-type Endpoints = HttpApiGroup.HttpApiGroup.Endpoints<typeof signIn | typeof keys | typeof account | typeof overview>
+type Endpoints = HttpApiGroup.HttpApiGroup.Endpoints<typeof signIn | typeof keys | typeof members | typeof account | typeof overview>
 type Named<Name extends string> = HttpApiEndpoint.HttpApiEndpoint.WithName<Endpoints, Name>
 
 /** The body that a route takes, if it takes one, and what it returns, by the name of its endpoint. */

@@ -49,7 +49,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
     .handle("getContext", () =>
       asking((caller) =>
         Effect.gen(function* () {
-          const { portalExplorers, webhookAllowPorts, webhookRotationGrace, webhookSourceAddresses } = yield* Settings
+          const { portalExplorers, smtpUrl, webhookAllowPorts, webhookRotationGrace, webhookSourceAddresses } = yield* Settings
           return {
             ...(yield* (yield* Overview).visibleNames(caller)),
             scopes,
@@ -66,6 +66,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
             retentionDays: RETENTION_DAYS,
             webhookPorts: portsOf({ ports: webhookAllowPorts }),
             webhookSourceAddresses: webhookSourceAddresses.map(({ text }) => text),
+            sendsMail: smtpUrl !== undefined,
             explorers: explorersOf(portalExplorers)
           }
         })

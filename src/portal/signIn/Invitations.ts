@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Redacted, Schema } from "effect"
-import { OPERATOR, recordOfUser } from "../../access/audit/AuditTrail.ts"
+import { type Actor, OPERATOR, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
@@ -69,7 +69,8 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       /** Invites a user of the record feed; an earlier unused invitation becomes invalid. */
       create: Effect.fn("Invitations.create")(function* (
         userId: string,
-        options: { readonly reset: boolean; readonly validity: Duration.Duration }
+        options: { readonly reset: boolean; readonly validity: Duration.Duration },
+        actor: Actor = OPERATOR
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
         // The row is locked, so that of two concurrent invitations the later one also ends the earlier.
@@ -93,7 +94,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         yield* sql`
           INSERT INTO portal_invitations (id, user_id, token_hash, reset, expires_at)
           VALUES (${Id.make("inv")}, ${userId}, ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
-        yield* recordOfUser(sql, userId, OPERATOR, "account.invited", { reset: { old: null, new: options.reset } })
+        yield* recordOfUser(sql, userId, actor, "account.invited", { reset: { old: null, new: options.reset } })
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),
 

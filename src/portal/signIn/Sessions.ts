@@ -116,10 +116,10 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       session.isOwner ? Effect.succeed(session) : problem("owner_required", "Only owners of the organization can do this.")
     )
 
-    /** Ends sessions and records that it was done. */
-    const audited = (session: SessionState, ending: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) =>
+    /** Ends sessions of a user and records that it was done. */
+    const audited = (by: SessionState, userId: string, ending: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) =>
       Effect.tap(ending, (ended) =>
-        ended.length === 0 ? Effect.void : recordOfUser(sql, session.userId, sessionActor(session), "account.sessions_ended")
+        ended.length === 0 ? Effect.void : recordOfUser(sql, userId, sessionActor(by), "account.sessions_ended")
       ).pipe(sql.withTransaction, Effect.orDie)
 
     return {
@@ -168,6 +168,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         Effect.gen(function* () {
           const ended = yield* audited(
             session,
+            session.userId,
             sql`DELETE FROM portal_sessions WHERE id = ${sessionId} AND user_id = ${session.userId} RETURNING id`
           )
           if (ended.length === 0) return yield* notFound()
@@ -177,7 +178,18 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       endAll: (session: SessionState, keepCurrent: boolean) =>
         audited(
           session,
+          session.userId,
           sql`DELETE FROM portal_sessions WHERE user_id = ${session.userId} AND (id <> ${session.id} OR NOT ${keepCurrent}::boolean) RETURNING id`
+        ),
+
+      /** Ends every session of a member of the owner's organization. */
+      endOfMember: (owner: SessionState, userId: string) =>
+        audited(
+          owner,
+          userId,
+          sql`
+            DELETE FROM portal_sessions s USING users u
+            WHERE u.id = s.user_id AND u.id = ${userId} AND u.organization_id = ${owner.organizationId} RETURNING s.id`
         )
     }
   })

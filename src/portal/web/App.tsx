@@ -23,6 +23,7 @@ const files = {
   Invitation: () => import("./pages/Invitation.tsx"),
   KeyForm: () => import("./pages/KeyForm.tsx"),
   Keys: () => import("./pages/Keys.tsx"),
+  Members: () => import("./pages/Members.tsx"),
   Search: () => import("./pages/Search.tsx"),
   Statement: () => import("./pages/Statement.tsx"),
   Transaction: () => import("./pages/Transaction.tsx"),
@@ -43,6 +44,7 @@ const InvitationPage = lazy(() => files.Invitation().then(({ InvitationPage }) =
 const KeysPage = lazy(() => files.Keys().then(({ KeysPage }) => ({ default: KeysPage })))
 const NewKeyPage = lazy(() => files.KeyForm().then(({ NewKeyPage }) => ({ default: NewKeyPage })))
 const EditKeyPage = lazy(() => files.KeyForm().then(({ EditKeyPage }) => ({ default: EditKeyPage })))
+const MembersPage = lazy(() => files.Members().then(({ MembersPage }) => ({ default: MembersPage })))
 const SearchPage = lazy(() => files.Search().then(({ SearchPage }) => ({ default: SearchPage })))
 const StatementPage = lazy(() => files.Statement().then(({ StatementPage }) => ({ default: StatementPage })))
 const TransactionPage = lazy(() => files.Transaction().then(({ TransactionPage }) => ({ default: TransactionPage })))
@@ -82,6 +84,7 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="keys" element={<KeysPage />} />
             <Route path="keys/new" element={<NewKeyPage />} />
             <Route path="keys/:id" element={<EditKeyPage />} />
+            <Route path="members" element={<MembersPage />} />
             <Route path="audit-log" element={<AuditLogPage />} />
             <Route path="account" element={<AccountPage />} />
             <Route path="*" element={<NotFoundPage />} />

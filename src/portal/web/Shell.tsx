@@ -1,5 +1,5 @@
 /** The frame of every page: navigation, search, and the account. A column on wide screens, a bar at the bottom of narrow ones. */
-import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Vault, Webhook } from "lucide-react"
+import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Users, Vault, Webhook } from "lucide-react"
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
 import { NavLink } from "react-router"
 import { Brand } from "./parts/Brand.tsx"
@@ -15,8 +15,10 @@ const places = [
   ["/events", "Events", Activity],
   ["/webhooks", "Webhooks", Webhook],
   ["/keys", "API keys", KeyRound],
+  ["/members", "Members", Users],
   ["/audit-log", "Audit log", ScrollText]
 ] as const
+const ofOwners = ["/members", "/audit-log"]
 
 const isMac = /Mac|iP(hone|ad)/.test(navigator.userAgent)
 
@@ -48,9 +50,9 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
         <nav aria-label="Portal">
           <ul>
             {places
-              .filter(([to]) => isOwner || to !== "/audit-log")
+              .filter(([to]) => isOwner || !ofOwners.includes(to))
               .map(([to, label, Icon]) => (
-                <li key={to}>
+                <li key={to} className={to === "/members" ? "roomy" : undefined}>
                   <NavLink to={to}>
                     <Icon aria-hidden size={18} />
                     <span>{label}</span>

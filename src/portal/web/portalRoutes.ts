@@ -22,6 +22,9 @@ export interface PortalRoutes {
   "PATCH /keys/:id": Route<"updateKey">
   "GET /keys/:id/credential": Route<"getKeyCredential">
   "POST /keys/:id/revoke": Route<"revokeKey">
+  "GET /members": Route<"listMembers">
+  "POST /members/:id/invite": Route<"inviteMember">
+  "POST /members/:id/end-sessions": Route<"endMemberSessions">
   "GET /sessions": Route<"listSessions">
   "DELETE /sessions/:id": Route<"endSession">
   "POST /sessions/end-others": Route<"endOtherSessions">

@@ -1,3 +1,4 @@
+import { Link } from "react-router"
 import { post, remove } from "../api.ts"
 import { useOne } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
@@ -25,7 +26,16 @@ export const AccountPage = () => {
         rows={[
           ["Name", user.name],
           ["E-mail address", user.email],
-          ["Organization", user.organization.name],
+          [
+            "Organization",
+            user.isOwner ? (
+              <>
+                {user.organization.name} (<Link to="/members">members</Link>)
+              </>
+            ) : (
+              user.organization.name
+            )
+          ],
           ["Role", user.isOwner ? "Owner" : "Member"]
         ]}
       />
