@@ -1,15 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
-import { schemaOf } from "../../src/events/log/Envelope.ts"
+import { eventSchema } from "../../src/events/log/eventSchema.ts"
 import { type Kind, kinds, names } from "../../src/events/log/Kind.ts"
 import { names as files, golden, pretty, read } from "../support/golden.ts"
 import { broken, isNode, type Json, type Node } from "../support/jsonSchema.ts"
 
-/** The JSON Schema of a kind's envelope, with the schemas that it refers to. */
+/** The schema of a kind as JSON. */
 const schema = (kind: Kind): Node => {
-  const defs = {}
-  const made = OpenApiJsonSchema.makeWithDefs(schemaOf(kind), { defs, additionalPropertiesStrategy: "allow" })
-  const json: Json = JSON.parse(JSON.stringify({ ...made, components: { schemas: defs } }))
+  const json: Json = JSON.parse(JSON.stringify(eventSchema(kind)))
   if (!isNode(json)) throw new Error(`${kind} has no schema`)
   return json
 }

@@ -145,7 +145,10 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByRole("row", { name: /Ada Keller.*Owner.*Authenticator/ }).waitFor()
     await page.getByRole("row", { name: /Max Muster.*Member.*No account.*Never/ }).waitFor()
     await portal.expectAccessible("members")
-    await page.getByRole("row", { name: /Nina Neu/ }).getByRole("button", { name: "Sign out" }).click()
+    await page
+      .getByRole("row", { name: /Nina Neu/ })
+      .getByRole("button", { name: "Sign out" })
+      .click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click()
     await page.getByText("Nina Neu is signed out").waitFor()
     expect(await nina.state()).toBe("signed_out")

@@ -210,6 +210,12 @@ const overview = HttpApiGroup.make("overview")
       .setUrlParams(Schema.Struct({ ids: parameter, span: parameter }))
       .addSuccess(byId(Traffic))
   )
+  // A sample of the kind's events and their published schema, both as JSON text.
+  .add(
+    HttpApiEndpoint.get("getEventKind")`/event-kinds/${HttpApiSchema.param("kind", Schema.String)}`.addSuccess(
+      Schema.Struct({ sample: Schema.String, schema: Schema.String })
+    )
+  )
   .add(HttpApiEndpoint.get("getEventData", "/event-data").setUrlParams(ids).addSuccess(byId(json<ReceivedEvent["data"]>())))
   .add(HttpApiEndpoint.get("getAuditNames", "/audit-names").setUrlParams(ids).addSuccess(byId(AuditName)))
   .add(HttpApiEndpoint.get("listPeople", "/people").addSuccess(listed(Choice)))

@@ -16,8 +16,10 @@ import { COUNTED, RecoveriesRepo } from "../../delivery/recoveries/RecoveriesRep
 import { ACTIVE_PER_ENTITY } from "../../delivery/webhooks/limit.ts"
 import { LIVE_SECRETS } from "../../delivery/webhooks/signingSecret.ts"
 import { portsOf } from "../../delivery/webhooks/url.ts"
-import { kinds, names } from "../../events/log/Kind.ts"
+import { eventSchema } from "../../events/log/eventSchema.ts"
+import { isKind, kinds, names } from "../../events/log/Kind.ts"
 import { RETENTION_DAYS } from "../../events/log/logWindow.ts"
+import { sampleEvent } from "../../events/log/sampleEvent.ts"
 import { notFound } from "../../http/Problem.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { isStorable } from "../../values/givenId.ts"
@@ -93,6 +95,17 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
           return yield* (yield* Overview).traffic(caller, idsOf(ids), span)
         })
       )
+    )
+    .handle("getEventKind", ({ path: { kind } }) =>
+      Effect.gen(function* () {
+        yield* (yield* Sessions).complete
+        return isKind(kind)
+          ? {
+              sample: sampleEvent("evt_00000000000000000000000000", kind, new Date().toISOString()),
+              schema: JSON.stringify(eventSchema(kind))
+            }
+          : yield* notFound()
+      })
     )
     .handle("getEventData", ({ urlParams: { ids } }) =>
       asking((caller) =>

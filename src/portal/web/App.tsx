@@ -19,6 +19,7 @@ const files = {
   Checkpoints: () => import("./pages/Checkpoints.tsx"),
   Enrolment: () => import("./pages/Enrolment.tsx"),
   Event: () => import("./pages/Event.tsx"),
+  EventKinds: () => import("./pages/EventKinds.tsx"),
   Events: () => import("./pages/Events.tsx"),
   Invitation: () => import("./pages/Invitation.tsx"),
   KeyForm: () => import("./pages/KeyForm.tsx"),
@@ -39,6 +40,8 @@ const BalanceHistoryPage = lazy(() => files.BalanceHistory().then(({ BalanceHist
 const CheckpointsPage = lazy(() => files.Checkpoints().then(({ CheckpointsPage }) => ({ default: CheckpointsPage })))
 const EnrolmentPage = lazy(() => files.Enrolment().then(({ EnrolmentPage }) => ({ default: EnrolmentPage })))
 const EventPage = lazy(() => files.Event().then(({ EventPage }) => ({ default: EventPage })))
+const EventKindPage = lazy(() => files.EventKinds().then(({ EventKindPage }) => ({ default: EventKindPage })))
+const EventKindsPage = lazy(() => files.EventKinds().then(({ EventKindsPage }) => ({ default: EventKindsPage })))
 const EventsPage = lazy(() => files.Events().then(({ EventsPage }) => ({ default: EventsPage })))
 const InvitationPage = lazy(() => files.Invitation().then(({ InvitationPage }) => ({ default: InvitationPage })))
 const KeysPage = lazy(() => files.Keys().then(({ KeysPage }) => ({ default: KeysPage })))
@@ -76,6 +79,8 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="vaults/:id/transactions/:transactionId" element={<TransactionPage />} />
             <Route path="events" element={<EventsPage />} />
             <Route path="checkpoints" element={<CheckpointsPage />} />
+            <Route path="events/kinds" element={<EventKindsPage />} />
+            <Route path="events/kinds/:kind" element={<EventKindPage />} />
             <Route path="events/:id" element={<EventPage />} />
             <Route path="webhooks" element={<WebhooksPage />} />
             <Route path="webhooks/new" element={<NewWebhookPage />} />

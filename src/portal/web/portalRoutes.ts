@@ -41,6 +41,7 @@ export interface PortalRoutes {
   "GET /event-counts": Route<"getEventCounts">
   "GET /webhook-health": Route<"getWebhookHealth">
   "GET /webhook-traffic": Route<"getWebhookTraffic">
+  "GET /event-kinds/:kind": Route<"getEventKind">
   "GET /event-data": Route<"getEventData">
   "GET /audit-names": Route<"getAuditNames">
   "GET /people": Route<"listPeople">

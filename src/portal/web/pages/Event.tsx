@@ -8,6 +8,7 @@ import { getText } from "../api.ts"
 import { networkName } from "../chains.ts"
 import { useNames, useOne, usePortalContext, useSymbols } from "../data.ts"
 import { useFew } from "../list.ts"
+import { LinkButton } from "../parts/Button.tsx"
 import { OnChain } from "../parts/Chain.tsx"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Id } from "../parts/Copy.tsx"
@@ -78,7 +79,11 @@ export const EventPage = () => {
       >
         <EventDeliveries event={event} symbolOf={symbolOf} />
       </Section>
-      <Section title="Payload" lead="The exact text that matching webhooks receive.">
+      <Section
+        title="Payload"
+        lead="The exact text that matching webhooks receive."
+        actions={<LinkButton to={`/events/kinds/${event.kind}`}>What the fields mean</LinkButton>}
+      >
         <Payload id={id} />
       </Section>
     </Page>

@@ -30,6 +30,7 @@ export const EventsPage = () => {
       lead={`Everything that happened in the last ${around?.retentionDays ?? 31} days, whether or not a webhook matched.`}
       actions={
         <>
+          <LinkButton to="/events/kinds">Event kinds</LinkButton>
           <LinkButton to="/checkpoints">Checkpoints</LinkButton>
           <Export name="events" source={list.source} />
         </>

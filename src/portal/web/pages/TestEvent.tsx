@@ -4,6 +4,7 @@ import { useState } from "react"
 import type { PingResult } from "../../../client/index.ts"
 import { post } from "../api.ts"
 import { usePortalContext } from "../data.ts"
+import { useFew } from "../list.ts"
 import { Button } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
@@ -15,17 +16,26 @@ import { took } from "../parts/Time.tsx"
 /** The kind of a plain test, which is no sample of a recorded event. */
 const PING = "webhook.ping"
 
-export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: string; readonly main?: boolean }) => {
+interface TestEventProps {
+  /** The webhook to test; without it, the user chooses one. */
+  readonly webhookId?: string
+  /** The kind of the event; without it, the user chooses one. */
+  readonly kind?: string
+  readonly main?: boolean
+}
+
+export const TestEvent = ({ kind, main = false, webhookId }: TestEventProps) => {
   const kinds = usePortalContext().data?.kinds ?? []
   const [open, setOpen] = useState(false)
-  const [chosen, setChosen] = useState<string>(PING)
+  const [chosen, setChosen] = useState<string>(kind ?? PING)
+  const [to, setTo] = useState(webhookId ?? "")
   const [state, setState] = useState<"ready" | "waiting" | PingResult>("ready")
   const [error, setError] = useState<unknown>(null)
   const send = async () => {
     setState("waiting")
     setError(null)
     const eventKind = kinds.find(({ name }) => name === chosen)?.name
-    await post(`/v1/webhooks/${webhookId}/ping`, { eventKind }).then(setState, (failure) => {
+    await post(`/v1/webhooks/${to}/ping`, { eventKind }).then(setState, (failure) => {
       setState("ready")
       setError(failure)
     })
@@ -33,7 +43,7 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
   return (
     <>
       <Button kind={main ? "main" : "plain"} onClick={() => setOpen(true)}>
-        <Send aria-hidden size={15} /> Send a test event
+        <Send aria-hidden size={15} /> {kind === undefined ? "Send a test event" : "Send a sample"}
       </Button>
       <Dialog
         title="Test event"
@@ -41,6 +51,7 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
         open={open}
         onClose={() => setOpen(false)}
       >
+        {webhookId === undefined ? <WebhookChoice value={to} onValue={setTo} /> : null}
         <Select
           label="Event kind"
           hint={
@@ -79,11 +90,25 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
         </div>
         <div className="actions end">
           <Button onClick={() => setOpen(false)}>Close</Button>
-          <Button kind="main" busy={state === "waiting"} onClick={() => void send()}>
+          <Button kind="main" busy={state === "waiting"} disabled={to === ""} onClick={() => void send()}>
             Send
           </Button>
         </div>
       </Dialog>
     </>
+  )
+}
+
+const WebhookChoice = (props: { readonly value: string; readonly onValue: (webhookId: string) => void }) => {
+  const { data: webhooks } = useFew("/v1/webhooks", 100)
+  return (
+    <Select label="Webhook" {...(webhooks?.length === 0 ? { hint: "There is no webhook yet." } : {})} {...props}>
+      <option value="">Choose one</option>
+      {webhooks?.map(({ description, id, url }) => (
+        <option key={id} value={id}>
+          {description === "" ? url : description}
+        </option>
+      ))}
+    </Select>
   )
 }
