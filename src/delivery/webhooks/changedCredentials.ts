@@ -33,7 +33,7 @@ export const changedCredentials = Effect.fnUntraced(function* (
   const isLost = known !== undefined && known.stored === undefined
   const kept = moves ? NONE : (known?.stored ?? NONE)
   if (moves || isLost) {
-    const why = `must be sent again, because ${moves ? "the origin of url or tokenUrl changes" : "what is stored cannot be decrypted"}`
+    const why = `must be sent again, because ${moves ? "the host or port of url or tokenUrl changes" : "what is stored cannot be decrypted"}`
     const again = [
       ...(headers === undefined && known?.headers.length !== 0 ? [fieldIssue("headers", why)] : []),
       ...(oauth !== null && known?.oauth != null && oauth?.clientSecret == null ? [fieldIssue("oauth.clientSecret", why)] : [])

@@ -32,7 +32,7 @@ export const HeaderFields = ({
       <legend>Headers</legend>
       <p className="hint">
         Optional. Every request carries them, for an API gateway in front of the endpoint. Values are stored encrypted and are not shown
-        again; another host needs them again.
+        again; another host or port of the URL or the token URL needs them again.
       </p>
       {error === undefined ? null : <p className="wrong">{error}</p>}
       {headers.map(({ name, value }, index) => (
