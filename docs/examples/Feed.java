@@ -1,0 +1,96 @@
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Sends a custody platform's outbox to the service until it is stopped. With the argument `reconcile` it compares what both have
+ * instead. Needs Java 17 and the driver of Postgres: java -cp postgresql.jar Feed.java
+ */
+public class Feed {
+    static final HttpClient HTTP = HttpClient.newHttpClient();
+
+    public static void main(String[] arguments) throws SQLException, IOException, InterruptedException {
+        try (Connection db = DriverManager.getConnection(System.getenv("DATABASE"))) {
+            if (List.of(arguments).contains("reconcile")) System.exit(reconcile(db) ? 0 : 1);
+            follow(db);
+        }
+    }
+
+    static void follow(Connection db) throws SQLException, InterruptedException {
+        var next = db.prepareStatement("SELECT batch, history, records FROM custody_next_batch()");
+        var sent = db.prepareStatement("UPDATE custody_outbox SET sent_at = now() WHERE batch = ?::uuid");
+        while (true) {
+            try (ResultSet found = next.executeQuery()) {
+                if (!found.next()) {
+                    Thread.sleep(1_000);
+                    continue;
+                }
+                String batch = found.getString("batch");
+                System.out.println(batch + " " + send(batch, found.getBoolean("history"), found.getString("records")));
+                sent.setString(1, batch);
+                sent.executeUpdate();
+            }
+        }
+    }
+
+    /** Posts a batch until it is answered. It has the same records and key each time, so it is applied once. */
+    static String send(String batch, boolean history, String records) throws InterruptedException {
+        var request = HttpRequest.newBuilder(URI.create(System.getenv("PLATFORM") + "/platform/v1/records"))
+            .header("Authorization", "Bearer " + System.getenv("PLATFORM_TOKEN"))
+            .header("Content-Type", "application/x-ndjson")
+            .header("Idempotency-Key", batch)
+            .timeout(Duration.ofSeconds(60))
+            .POST(HttpRequest.BodyPublishers.ofString(records));
+        if (history) request.header("X-Record-Events", "none");
+        while (true) {
+            long wait = 1;
+            try {
+                HttpResponse<String> response = HTTP.send(request.build(), BodyHandlers.ofString());
+                int status = response.statusCode();
+                if (status == 200) return response.body();
+                if (status < 500 && status != 409 && status != 429) {
+                    System.err.println("batch " + batch + " was refused: " + response.body());
+                    System.exit(1);
+                }
+                wait = response.headers().firstValueAsLong("Retry-After").orElse(1);
+            } catch (IOException noAnswer) {
+                // The batch may or may not have been applied.
+            }
+            Thread.sleep(wait * 1_000);
+        }
+    }
+
+    static boolean reconcile(Connection db) throws SQLException, IOException, InterruptedException {
+        boolean equal = true;
+        var compare = db.prepareStatement("SELECT * FROM custody_reconcile(?, ?)");
+        ResultSet vaults = db.createStatement()
+            .executeQuery("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'");
+        while (vaults.next()) {
+            var export = HttpRequest.newBuilder(
+                    URI.create(System.getenv("API") + "/v1/vaults/" + vaults.getString("id") + "/transactions/export?format=ndjson"))
+                .header("Authorization", "Bearer " + System.getenv("KEY"))
+                .build();
+            HttpResponse<String> response = HTTP.send(export, BodyHandlers.ofString());
+            if (response.statusCode() != 200) throw new IOException("The export answered " + response.statusCode());
+            compare.setString(1, vaults.getString("id"));
+            compare.setString(2, response.body());
+            try (ResultSet compared = compare.executeQuery()) {
+                compared.next();
+                System.out.printf(
+                    "%s %d %d %s%n",
+                    vaults.getString("id"), compared.getLong("ours"), compared.getLong("theirs"), compared.getString("differences"));
+                equal &= compared.getString("our_hash").equals(compared.getString("their_hash"));
+            }
+        }
+        return equal;
+    }
+}

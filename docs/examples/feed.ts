@@ -1,0 +1,62 @@
+/** Sends a custody platform's outbox to the service until it is stopped. `feed.ts reconcile` compares what both have instead. */
+import { setTimeout } from "node:timers/promises"
+import pg from "pg"
+
+const { API, DATABASE, KEY, PLATFORM, PLATFORM_TOKEN } = process.env
+const db = new pg.Client({ connectionString: DATABASE })
+await db.connect()
+
+/** Posts a batch until it is answered. It has the same records and key each time, so it is applied once. */
+const send = async (batch: string, history: boolean, records: string): Promise<string> => {
+  const headers = {
+    authorization: `Bearer ${PLATFORM_TOKEN}`,
+    "content-type": "application/x-ndjson",
+    "idempotency-key": batch,
+    ...(history ? { "x-record-events": "none" } : {})
+  }
+  for (;;) {
+    let wait = 1
+    try {
+      const signal = AbortSignal.timeout(60_000)
+      const response = await fetch(`${PLATFORM}/platform/v1/records`, { method: "POST", headers, body: records, signal })
+      const text = await response.text()
+      if (response.ok) return text
+      if (response.status < 500 && ![409, 429].includes(response.status)) {
+        console.error(`batch ${batch} was refused: ${text}`)
+        process.exit(1)
+      }
+      wait = Number(response.headers.get("retry-after") ?? 1)
+    } catch {
+      // No answer: the batch may or may not have been applied.
+    }
+    await setTimeout(wait * 1_000)
+  }
+}
+
+const follow = async () => {
+  for (;;) {
+    const { rows } = await db.query("SELECT batch, history, records FROM custody_next_batch()")
+    for (const { batch, history, records } of rows) {
+      console.log(batch, await send(batch, history, records))
+      await db.query("UPDATE custody_outbox SET sent_at = now() WHERE batch = $1", [batch])
+    }
+    if (rows.length === 0) await setTimeout(1_000)
+  }
+}
+
+const reconcile = async (): Promise<boolean> => {
+  let equal = true
+  const vaults = await db.query("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'")
+  for (const { id } of vaults.rows) {
+    const url = `${API}/v1/vaults/${id}/transactions/export?format=ndjson`
+    const response = await fetch(url, { headers: { authorization: `Bearer ${KEY}` } })
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+    const { rows } = await db.query("SELECT * FROM custody_reconcile($1, $2)", [id, await response.text()])
+    console.log(id, rows[0])
+    equal &&= rows[0].our_hash === rows[0].their_hash
+  }
+  return equal
+}
+
+if (process.argv[2] === "reconcile") process.exit((await reconcile()) ? 0 : 1)
+await follow()

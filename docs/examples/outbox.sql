@@ -1,0 +1,63 @@
+-- The outbox of a custody platform, in the platform's database. A transaction that changes custody data inserts the record of each
+-- change here too, with `occurredAt`, so that both commit or neither does.
+CREATE TABLE custody_outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  record jsonb NOT NULL,
+  -- Whether it happened before the service was in use: it is recorded without an event.
+  history boolean NOT NULL DEFAULT false,
+  -- The batch that it is sent in, and its Idempotency-Key: every attempt to send a batch must have the same records.
+  batch uuid,
+  sent_at timestamptz
+);
+CREATE INDEX ON custody_outbox (id) WHERE batch IS NULL;
+CREATE INDEX ON custody_outbox (id) WHERE batch IS NOT NULL AND sent_at IS NULL;
+CREATE INDEX ON custody_outbox (batch);
+
+-- The batch to send now: one that was not answered yet, or else up to 500 records that no batch has. No row if everything was sent.
+CREATE FUNCTION custody_next_batch() RETURNS TABLE (batch uuid, history boolean, records text) LANGUAGE sql AS $$
+  SELECT pg_advisory_xact_lock(hashtext('custody_outbox'));
+
+  WITH new AS (
+    SELECT o.id FROM custody_outbox o
+    WHERE o.batch IS NULL AND o.history = (SELECT f.history FROM custody_outbox f WHERE f.batch IS NULL ORDER BY f.id LIMIT 1)
+    ORDER BY o.id LIMIT 500
+  )
+  UPDATE custody_outbox o SET batch = (SELECT gen_random_uuid())
+  WHERE o.id IN (SELECT n.id FROM new n)
+    AND NOT EXISTS (SELECT FROM custody_outbox u WHERE u.batch IS NOT NULL AND u.sent_at IS NULL);
+
+  SELECT o.batch, o.history, string_agg(o.record::text, E'\n' ORDER BY o.id) FROM custody_outbox o
+  WHERE o.batch = (SELECT u.batch FROM custody_outbox u WHERE u.batch IS NOT NULL AND u.sent_at IS NULL ORDER BY u.id LIMIT 1)
+  GROUP BY o.batch, o.history
+$$;
+
+-- What is compared of a transaction.
+CREATE FUNCTION custody_line(record jsonb) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+  SELECT concat_ws(' ', record->>'network', record->>'hash', record->>'direction', record->>'status', record->>'asset', record->>'amount')
+$$;
+
+CREATE FUNCTION custody_hash(lines text[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+  SELECT encode(sha256(convert_to(coalesce(array_to_string(lines, E'\n'), ''), 'UTF8')), 'hex')
+$$;
+
+-- Compares the transactions of a vault with the service's export of them (NDJSON): counts, hashes, and the first differences. The
+-- outbox stands for the tables of the platform here; there, `ours` is a query of those.
+CREATE FUNCTION custody_reconcile(vault text, export text)
+RETURNS TABLE (ours bigint, theirs bigint, our_hash text, their_hash text, differences text[]) LANGUAGE sql AS $$
+  WITH ours AS (
+    SELECT custody_line(record) AS line FROM (
+      SELECT DISTINCT ON (record->'network', record->'hash', record->'index', record->'direction') record FROM custody_outbox
+      WHERE record->>'type' = 'transaction' AND record->>'vaultId' = vault
+      ORDER BY record->'network', record->'hash', record->'index', record->'direction', id DESC
+    ) latest
+  ), theirs AS (
+    SELECT custody_line(line::jsonb) AS line FROM string_to_table(export, E'\n') line WHERE line <> ''
+  ), differences AS (
+    (SELECT 'only here: ' || line AS line FROM (TABLE ours EXCEPT ALL TABLE theirs) here)
+    UNION ALL
+    (SELECT 'only there: ' || line FROM (TABLE theirs EXCEPT ALL TABLE ours) there)
+  )
+  SELECT (SELECT count(*) FROM ours), (SELECT count(*) FROM theirs),
+    (SELECT custody_hash(array_agg(line ORDER BY line)) FROM ours), (SELECT custody_hash(array_agg(line ORDER BY line)) FROM theirs),
+    ARRAY(SELECT line FROM differences LIMIT 20)
+$$;

@@ -1,0 +1,188 @@
+/** The programs of docs/examples that feed the service from a platform's outbox: killed, refused and restarted. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as path from "node:path"
+import pg from "pg"
+import { useApp } from "../../support/app.ts"
+import { documentText } from "../../support/document.ts"
+import { kept, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
+import { until } from "../../support/receiver.ts"
+import { hash, smallest, transaction, user, vault } from "../../support/records.ts"
+import { cache, dropDatabase, freshDatabase } from "../../support/servers.ts"
+
+const examples = path.resolve(import.meta.dir, "../../../docs/examples")
+const HISTORY = 1_200,
+  NEW = 1_000
+
+const driver = path.join(cache, "postgresql-42.7.14", "postgresql-42.7.14.jar")
+const withoutJava =
+  unless("java") ||
+  unless("mvn") ||
+  (await unlessFetched("Maven Central", () =>
+    kept(path.dirname(driver), (fresh) =>
+      run(["mvn", "-q", "dependency:copy", "-Dartifact=org.postgresql:postgresql:42.7.14", `-DoutputDirectory=${fresh}`])
+    )
+  ))
+const { interpreter, without } = await python(["psycopg==3.3.9", "psycopg-binary==3.3.9"])
+
+/** The URL of a database as Java's driver takes it. */
+const jdbc = (url: string) => {
+  const { host, password, pathname, username } = new URL(url)
+  return `jdbc:postgresql://${host}${pathname}?user=${username}&password=${password}`
+}
+
+const languages = [
+  { name: "python", skipped: without, command: [interpreter, "feed.py"], database: (url: string) => url },
+  { name: "typescript", skipped: "", command: [process.execPath, "feed.ts"], database: (url: string) => url },
+  { name: "java", skipped: withoutJava, command: ["java", "-cp", driver, "Feed.java"], database: jdbc }
+]
+
+const app = useApp(["api"])
+
+for (const [index, { command, database, name, skipped }] of languages.entries()) {
+  describe.skipIf(skipped !== "")(`the example in ${name}${skipped}`, () => {
+    const ours = `vault_${name}`
+    const first = index * 100_000
+    let platform: pg.Client
+    let env: { readonly [name: string]: string } = {}
+    let url = ""
+    let child: ReturnType<typeof Bun.spawn<"ignore", "ignore", "pipe">> | undefined
+
+    const start = () => {
+      child = Bun.spawn([...command], { cwd: examples, env: { ...process.env, ...env }, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
+      return child
+    }
+    const kill = async () => {
+      child?.kill("SIGKILL")
+      await child?.exited
+    }
+    const insert = (records: ReadonlyArray<object>, history = false) =>
+      platform.query(
+        "INSERT INTO custody_outbox (record, history) SELECT r, $2 FROM jsonb_array_elements($1) WITH ORDINALITY a (r, n) ORDER BY n",
+        [JSON.stringify(records), history]
+      )
+    const count = async (where: string) => (await platform.query(`SELECT count(*)::int AS n FROM custody_outbox WHERE ${where}`)).rows[0].n
+    const allSent = () => until("everything is sent", async () => (await count("sent_at IS NULL")) === 0)
+    const events = () =>
+      app.sql(
+        `SELECT kind, count(*)::int AS events, count(DISTINCT payload::json -> 'data' -> 'transaction' ->> 'hash')::int AS hashes
+         FROM events WHERE vault_id = $1 AND kind LIKE 'transaction.%' GROUP BY kind ORDER BY kind`,
+        [ours]
+      )
+    const reconciled = () => outcome([...command, "reconcile"], { cwd: examples, env })
+
+    beforeAll(async () => {
+      url = await freshDatabase()
+      platform = new pg.Client({ connectionString: url })
+      await platform.connect()
+      await platform.query(documentText("docs/examples/outbox.sql"))
+      await insert([...smallest(), vault(ours, "entity_a"), user(`user_${name}`, "org_a", ["vault_a", ours])], true)
+      await insert(
+        Array.from({ length: HISTORY }, (_, number) => transaction(ours, first + number)),
+        true
+      )
+      env = {
+        DATABASE: database(url),
+        PLATFORM: app.main?.platformUrl ?? "",
+        PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
+        API: app.main?.baseUrl ?? ""
+      }
+    })
+    afterAll(async () => {
+      await kill()
+      await platform.end()
+      await dropDatabase(url)
+    })
+
+    test("sends history and then news, killed in between: nothing is missing, nothing comes twice", async () => {
+      start()
+      await until("the first batch", async () => (await count("sent_at IS NOT NULL")) > 0)
+      await kill()
+      expect(await count("sent_at IS NULL")).toBeGreaterThan(0)
+      start()
+      const news = async (from: number, step: number) => {
+        const writer = new pg.Client({ connectionString: url })
+        await writer.connect()
+        for (let number = from; number < NEW; number += step) {
+          const states = ["pending", "confirmed"].map((status) => transaction(ours, first + 50_000 + number, { status }))
+          await writer.query("INSERT INTO custody_outbox (record) VALUES ($1), ($2)", states)
+        }
+        await writer.end()
+      }
+      const writing = Promise.all([0, 1, 2].map((from) => news(from, 3)))
+      await until("news are sent", async () => (await count("sent_at IS NOT NULL AND NOT history")) > 0)
+      await kill()
+      await writing
+      start()
+      await allSent()
+      // Killed after a batch was applied, before its answer was noted.
+      await kill()
+      await platform.query(
+        "UPDATE custody_outbox SET sent_at = NULL WHERE batch = (SELECT batch FROM custody_outbox ORDER BY id DESC LIMIT 1)"
+      )
+      start()
+      await allSent()
+      expect(await events()).toEqual([
+        { kind: "transaction.confirmed", events: NEW, hashes: NEW },
+        { kind: "transaction.pending", events: NEW, hashes: NEW }
+      ])
+      expect(await app.sql("SELECT count(*)::int AS rows FROM transactions WHERE vault_id = $1", [ours])).toEqual([{ rows: HISTORY + NEW }])
+    })
+
+    test("goes on by itself after a 503 and after a restart of the service", async () => {
+      const seen = () => (app.main?.output().match(/"status":503/g) ?? []).length
+      const before = seen()
+      const other = new pg.Client({ connectionString: app.databaseUrl })
+      await other.connect()
+      try {
+        await other.query("BEGIN; LOCK TABLE transactions")
+        await insert([transaction(ours, first + 60_000, { status: "pending" }), transaction(ours, first + 60_000)])
+        await until("a 503", async () => {
+          // The batch waits for the table, and loses its connection.
+          await other.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE application_name = 'custody-ledger' AND datname = current_database() AND wait_event_type = 'Lock'`
+          )
+          return seen() > before
+        })
+      } finally {
+        await other.end()
+      }
+      await allSent()
+
+      const ports = { PORT: new URL(env["API"] ?? "").port, PLATFORM_PORT: new URL(env["PLATFORM"] ?? "").port }
+      await app.main?.end("SIGKILL")
+      await insert([transaction(ours, first + 60_001, { status: "pending" }), transaction(ours, first + 60_001)])
+      app.main = await app.start(["api"], ports)
+      await allSent()
+      expect((await events()).map(({ events }) => events)).toEqual([NEW + 2, NEW + 2])
+    })
+
+    test("stops at a refused batch with its reason, and sends it when it is corrected", async () => {
+      const wrong = transaction(ours, first + 70_000, { amount: "-1" })
+      const running = child
+      await insert([transaction(ours, first + 70_001), wrong])
+      expect(await running?.exited).toBe(1)
+      expect(await new Response(running?.stderr).text()).toContain("line 2: amount must be a decimal string")
+      await platform.query("UPDATE custody_outbox SET record = jsonb_set(record, '{amount}', '\"1\"') WHERE record->>'hash' = $1", [
+        hash(first + 70_000)
+      ])
+      start()
+      await allSent()
+    })
+
+    test("reconciles each vault, and names transactions that differ", async () => {
+      env = { ...env, KEY: (await app.key(`user_${name}`)).secret }
+      const equal = await reconciled()
+      expect([equal.code, equal.error]).toEqual([0, ""])
+      expect(equal.out).toContain(ours)
+      expect(equal.out).toContain(String(HISTORY + NEW + 4))
+      await platform.query("UPDATE custody_outbox SET record = jsonb_set(record, '{amount}', '\"3\"') WHERE record->>'hash' = $1", [
+        hash(first)
+      ])
+      const different = await reconciled()
+      expect(different.code).toBe(1)
+      expect(different.out).toContain(`only here: ethereum ${hash(first)} inbound confirmed ethereum/native 3`)
+      expect(different.out).toContain(`only there: ethereum ${hash(first)} inbound confirmed ethereum/native 1`)
+    })
+  })
+}
