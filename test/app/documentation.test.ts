@@ -14,6 +14,9 @@ test("a search finds operations, sections of guides and errors with all of its w
   expect(text).toContain('href="/v1/docs/guides/operations#rotating-keys"')
   expect(text).toContain('href="/v1/docs/errors/rotation_limit_reached"')
   expect(text).not.toContain('href="/v1/docs/errors/invalid_cursor"')
+  // The beginning of a word, not its middle.
+  expect(await search("deliv signat")).toContain('href="/v1/docs/guides/delivery#signatures"')
+  expect(await search("eliveries")).toContain("Nothing contains")
 })
 
 test("a search without a result says so and shows the query as text", async () => {

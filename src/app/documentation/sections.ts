@@ -17,11 +17,21 @@ export interface Section {
 export const headingsOf = (html: string) =>
   html.split(/(?=<h[1-3] id=")/).flatMap((part) => {
     const [, level, id = "", title = "", rest = ""] = /^<h([1-3]) id="([^"]*)">(.*?)<\/h\1>(.*)$/s.exec(part) ?? []
-    return level === undefined ? [] : [{ level: Number(level), id, title: plainText(title), text: plainText(rest).replace(/\s+/g, " ") }]
+    return level === undefined
+      ? []
+      : [
+          {
+            level: Number(level),
+            id,
+            title: plainText(title),
+            text: plainText(rest.replaceAll(/<\/(td|th|p|li|pre)>/g, " ")).replace(/\s+/g, " ")
+          }
+        ]
   })
 
-/** How many results one search shows, and how much text around a match, in characters. */
-const RESULTS = 20,
+/** How many words of a query count, how many results it shows, and how much text around a match, in characters. */
+const WORDS = 8,
+  RESULTS = 20,
   BEFORE = 60,
   LENGTH = 220
 
@@ -30,21 +40,20 @@ export interface Result {
   readonly excerpt: string
 }
 
-/** The sections that contain every word of a query, those with the words in their title first. */
+/** The sections that have every word of a query at the beginning of a word, those with the words in their title first. */
 export const search = (sections: ReadonlyArray<Section>, query: string): ReadonlyArray<Result> => {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const words = query.split(/\s+/).filter(Boolean)
   if (words.length === 0) return []
+  const patterns = words.slice(0, WORDS).map((word) => new RegExp(`(?<![\\p{L}\\d])${RegExp.escape(word)}`, "iu"))
   const found = sections.flatMap((section) => {
-    const title = `${section.page} ${section.title}`.toLowerCase()
-    const text = section.text.toLowerCase()
-    if (!words.every((word) => title.includes(word) || text.includes(word))) return []
-    const from = Math.max(0, text.indexOf(words.find((word) => text.includes(word)) ?? "") - BEFORE)
-    const excerpt = section.text
-      .slice(from, from + LENGTH)
-      .replace(/\s+/g, " ")
-      .trim()
-    const rank = words.filter((word) => section.title.toLowerCase().includes(word)).length
-    return [{ section, excerpt, rank }]
+    const places = patterns.map((pattern) => section.text.search(pattern))
+    const titles = patterns.map((pattern) => pattern.test(section.title))
+    if (!patterns.every((pattern, index) => titles[index] || (places[index] ?? -1) >= 0 || pattern.test(section.page))) return []
+    const match = places.find((place) => place >= 0) ?? 0
+    const from = match <= BEFORE ? 0 : section.text.indexOf(" ", match - BEFORE)
+    const end = from + LENGTH
+    const excerpt = `${from > 0 ? "… " : ""}${section.text.slice(from, end).trim()}${end < section.text.length ? " …" : ""}`
+    return [{ section, excerpt, rank: titles.filter(Boolean).length }]
   })
   return found.sort((a, b) => b.rank - a.rank).slice(0, RESULTS)
 }
