@@ -93,7 +93,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         SELECT t.organization_id AS "organizationId", t.rest AS "left", c.event_id AS "eventId", c.entity_id AS "entityId", c.kind,
           c.vault_id AS "vaultId", w.id AS "webhookId", w.url
         FROM there t LEFT JOIN claimed c ON c.organization_id = t.organization_id
-          LEFT JOIN LATERAL (${receivers(sql, "c", sql`(SELECT e.audience FROM events e WHERE e.id = c.event_id)`)}) w ON true
+          LEFT JOIN LATERAL (${receivers(sql, "c")}) w ON true
         ORDER BY c.turn, t.organization_id, w.id`)
 
     const wait = firstWait(webhookRetrySchedule)

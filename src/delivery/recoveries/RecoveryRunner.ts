@@ -88,7 +88,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
           (SELECT min(o.position) - 1 FROM event_outbox o WHERE o.organization_id = ${organizationId}), r.last_position)) AS upper
         FROM recoveries r WHERE r.id = ${recoveryId}
       ), seen AS MATERIALIZED (
-        SELECT e.id, e.position, e.entity_id, e.kind, e.vault_id, e.audience, e.created_at, r.since, r.until, r.event_kinds, r.vault_ids
+        SELECT e.id, e.position, e.entity_id, e.kind, e.vault_id, e.created_at, r.since, r.until, r.event_kinds, r.vault_ids
         FROM recovery r CROSS JOIN LATERAL (
           SELECT e.* FROM events e WHERE e.organization_id = ${organizationId} AND e.position > r.position AND e.position <= r.upper
             AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${events}) e

@@ -44,7 +44,6 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     /** True for an event that such a webhook matches and that the caller can see. */
     const covered = (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: Previewed): Statement.Fragment => sql`
       e.entity_id = ANY(${entityIds}::text[]) AND e.kind = ANY(${eventKinds}::text[]) AND ${seesEvent(sql, principal)}
-      AND (e.audience IS NULL OR e.audience <@ ${entityIds}::text[])
       ${and(sql, vaultIds !== null && sql`(e.vault_id IS NULL OR e.vault_id = ANY(${vaultIds}::text[]))`)}`
 
     /** The newest matches among the organization's newest events, and whether these are all that count. */
@@ -87,8 +86,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         ),
         ...parts(
           entityIds.map((id) => `/${id}`),
-          sql`('/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NULL
-            AND (e.audience IS NULL OR e.audience <@ ${entityIds}::text[]) AND ${seesEvent(sql, principal)}`
+          sql`('/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NULL AND ${seesEvent(sql, principal)}`
         )
       ]
     })

@@ -132,7 +132,7 @@ export const append = Effect.fnUntraced(function* (
         ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
         AS event (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)
     ), wanted AS MATERIALIZED (
-      SELECT r.id FROM recorded r WHERE EXISTS (${receivers(sql, "r", sql`string_to_array(r.audience, ' ')`)})
+      SELECT r.id FROM recorded r WHERE EXISTS (${receivers(sql, "r")})
     ), logged AS (
       INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, created_at, dispatched_at)
       SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,

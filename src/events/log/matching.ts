@@ -9,23 +9,13 @@ export const covers = (sql: SqlClient.SqlClient, row: string): Statement.Fragmen
   sql`${sql.literal(`(${row}.kind = ANY(w.event_kinds) AND (${row}.vault_id IS NULL OR w.vault_ids IS NULL OR ${row}.vault_id = ANY(w.vault_ids)))`)}`
 
 /**
- * Whether a webhook `w` covers every entity of an event's audience, which only events without a vault have. So everybody who
- * sees the webhook could read all that it gets. Decision D-9.
+ * The webhooks that an event with a row's columns is sent to, for a LATERAL subquery. Those that are disabled or deleted are not read:
+ * the index begins with the entity and the status. Decision D-29.
  */
-const coversAudience = (sql: SqlClient.SqlClient, row: string, audience: Statement.Fragment) => sql`
-  CASE WHEN ${sql.literal(row)}.vault_id IS NULL THEN NOT EXISTS (SELECT 1 FROM unnest(${audience}) AS a (id) WHERE NOT EXISTS (
-    SELECT 1 FROM webhook_entities x WHERE x.webhook_id = w.id AND x.entity_id = a.id)) ELSE true END`
-
-/**
- * The webhooks that an event with a row's columns and this audience is sent to, for a LATERAL subquery. Those that are disabled
- * or deleted are not read: the index begins with the entity and the status. Decision D-29.
- */
-export const receivers = (sql: SqlClient.SqlClient, row: string, audience: Statement.Fragment): Statement.Fragment => sql`
+export const receivers = (sql: SqlClient.SqlClient, row: string): Statement.Fragment => sql`
   SELECT w.id, w.url FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
-  WHERE we.entity_id = ${sql.literal(row)}.entity_id AND we.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, row)}
-    AND ${coversAudience(sql, row, audience)}`
+  WHERE we.entity_id = ${sql.literal(row)}.entity_id AND we.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, row)}`
 
-/** Whether an event matches a webhook `w`: the webhook is of the event's entity and covers its kind, its vault and its audience. */
+/** Whether an event matches a webhook `w`: the webhook is of the event's entity and covers its kind and vault. */
 export const matches = (sql: SqlClient.SqlClient, row: string): Statement.Fragment => sql`
-  (EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = ${sql.literal(row)}.entity_id) AND ${covers(sql, row)}
-  AND ${coversAudience(sql, row, sql`${sql.literal(row)}.audience`)})`
+  (EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = ${sql.literal(row)}.entity_id) AND ${covers(sql, row)})`
