@@ -32,7 +32,7 @@ import { Enrolment } from "../signIn/SecondFactor.ts"
 import { ListedSession } from "../signIn/Sessions.ts"
 import { AssetName, AuditName, Choice, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
 import { PATH } from "./origin.ts"
-import { Found } from "./Search.ts"
+import { SearchResult } from "./Search.ts"
 
 /** JSON whose form a library or another contract defines. */
 const json = <A>() => Schema.declare((_): _ is A => true)
@@ -223,7 +223,7 @@ const overview = HttpApiGroup.make("overview")
   .add(
     HttpApiEndpoint.get("search", "/search")
       .setUrlParams(Schema.Struct({ q: parameter }))
-      .addSuccess(listed(Found))
+      .addSuccess(SearchResult)
   )
   .add(
     HttpApiEndpoint.get("countMissed")`/webhooks/${id}/missed`

@@ -1,9 +1,11 @@
 /**
- * The portal's search over what the signed-in user can see: ids, transaction hashes and deposit addresses by exact match,
- * names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
- * organization's vaults and webhooks; each kind returns a few rows at most.
+ * The portal's search over what the signed-in user can see: ids and transaction hashes by their beginning, deposit addresses by
+ * exact match, names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
+ * organization's vaults and webhooks; each kind returns a few rows at most. A beginning is looked up among at most
+ * {@link LOOK} rows of all organizations, and must be long enough that this is all of them but by chance.
  */
 
+import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
@@ -14,8 +16,16 @@ import * as ChainNames from "../../values/ChainNames.ts"
 
 /** Most rows per kind. */
 const FEW = 6
-/** Events that are searched for a transaction's, starting an hour before its time. */
+/** Rows that are searched at most: those with a beginning, and the events of a transaction from an hour before its time on. */
 const LOOK = 1_000
+/** Shortest beginning of a hash, in characters, `0x` included; a shorter text is only looked for in names. */
+const HASH_MIN = 8,
+  /** Length from which a text is a whole hash. */
+  HASH_WHOLE = 64
+/** Shortest beginning of an event's or a delivery's id, without its prefix: it stands for one second. */
+const ID_MIN = 8,
+  /** Length of a whole id, without its prefix. */
+  ID_WHOLE = 26
 
 /** A search result. */
 export const Found = Schema.Struct({
@@ -30,6 +40,18 @@ export const Found = Schema.Struct({
 export type Found = typeof Found.Type
 const decode = decodeRows(Found)
 
+/** What was found, and where: a phrase after “Searched”. */
+export const SearchResult = Schema.Struct({ data: Schema.Array(Found), searched: Schema.String })
+export type SearchResult = typeof SearchResult.Type
+
+/** The beginning of a hash as it is stored: an EVM hash is lower case. */
+const beginningOf = (text: string): string => (/^0x[0-9a-f]*$/i.test(text) ? text.toLowerCase() : text)
+
+const later = (a: string, b: string): string => (a > b ? a : b)
+
+/** The end of the texts with a beginning, in the order of bytes. */
+const after = (beginning: string): string => `${beginning}\u{10ffff}`
+
 /** A LIKE pattern for text that contains the input. */
 const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, (one) => `\\${one}`)}%`
 
@@ -40,34 +62,44 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
     const byName = (principal: PrincipalState, text: string) =>
       decode(sql`
         (SELECT 'vault' AS "is", v.label, v.id AS note, NULL::timestamptz AS at, '/vaults/' || v.id AS "to" FROM vaults v
-          WHERE v.organization_id = ${principal.organizationId} AND (v.id = ${text} OR v.label ILIKE ${containing(text)})
+          WHERE v.organization_id = ${principal.organizationId} AND (starts_with(v.id, ${text}) OR v.label ILIKE ${containing(text)})
             AND ${seesVault(sql, principal, sql.literal("v.id"))} ORDER BY v.label, v.id LIMIT ${FEW})
         UNION ALL
         (SELECT 'webhook', CASE WHEN w.description = '' THEN w.url ELSE w.description END, w.id, NULL, '/webhooks/' || w.id FROM webhooks w
           WHERE w.organization_id = ${principal.organizationId} AND w.deleted_at IS NULL
-            AND (w.id = ${text} OR w.description ILIKE ${containing(text)} OR w.url ILIKE ${containing(text)})
+            AND (starts_with(w.id, ${text}) OR w.description ILIKE ${containing(text)} OR w.url ILIKE ${containing(text)})
             AND ${seesWebhook(sql, principal)} ORDER BY w.created_at DESC, w.id DESC LIMIT ${FEW})
         UNION ALL
         (SELECT 'key', CASE WHEN k.label = '' THEN k.id ELSE k.label END, k.id, k.created_at, '/keys/' || k.id FROM api_keys k
-          WHERE k.user_id = ${principal.userId} AND k.revoked_at IS NULL AND (k.id = ${text} OR k.label ILIKE ${containing(text)})
+          WHERE k.user_id = ${principal.userId} AND k.revoked_at IS NULL AND (starts_with(k.id, ${text}) OR k.label ILIKE ${containing(text)})
           ORDER BY k.created_at DESC, k.id DESC LIMIT ${FEW})`)
 
+    /** Events and deliveries by an id or its beginning. */
     const byId = (principal: PrincipalState, id: string) =>
       decode(sql`
-        SELECT 'event' AS "is", e.kind AS label, e.id AS note, e.occurred_at AS at, '/events/' || e.id AS "to" FROM events e
-          WHERE e.id = ${id} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}
+        (SELECT 'event' AS "is", e.kind AS label, e.id AS note, e.occurred_at AS at, '/events/' || e.id AS "to"
+          FROM (SELECT n.* FROM events n WHERE n.id >= ${later(id, oldestId("evt"))} AND n.id < ${after(id)}
+            ORDER BY n.id LIMIT ${LOOK}) e
+          WHERE ${seesEvent(sql, principal)} ORDER BY e.id LIMIT ${FEW})
         UNION ALL
-        SELECT 'delivery', d.kind, d.status, d.created_at, '/events/' || e.id
-          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
-          WHERE d.id = ${id} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")}
-            AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`)
+        (SELECT 'delivery', d.kind, d.status, d.created_at, '/events/' || e.id
+          FROM (SELECT n.* FROM deliveries n WHERE n.id >= ${later(id, oldestId("del"))} AND n.id < ${after(id)}
+            ORDER BY n.id LIMIT ${LOOK}) d
+          JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+          WHERE e.id >= ${oldestId("evt")} AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)} ORDER BY d.id LIMIT ${FEW})`)
 
-    const byHash = (principal: PrincipalState, hash: string) =>
+    /** Transactions by a whole hash. */
+    const ofHash = (hash: string) => sql`transactions t WHERE t.hash = ${hash}`
+    /** Transactions by the beginning of a hash. */
+    const beginning = (hash: string) =>
+      sql`(SELECT n.* FROM transactions n WHERE n.hash >= ${hash} AND n.hash < ${after(hash)} ORDER BY n.hash LIMIT ${LOOK}) t WHERE true`
+
+    const byHash = (principal: PrincipalState, from: Statement.Fragment) =>
       decode(sql`
         SELECT 'transaction' AS "is", CASE t.direction WHEN 'inbound' THEN 'Received' ELSE 'Sent' END || ', ' || t.status AS label,
           v.label AS note, t.timestamp AS at, '/vaults/' || v.id || '?show=transactions&hash=' || t.hash AS "to"
-        FROM transactions t JOIN vaults v ON v.id = t.vault_id
-        WHERE t.hash = ${hash} AND ${seesVault(sql, principal, sql.literal("t.vault_id"))}
+        FROM (SELECT t.* FROM ${from}) t JOIN vaults v ON v.id = t.vault_id
+        WHERE ${seesVault(sql, principal, sql.literal("t.vault_id"))}
         ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`)
 
     const eventsOfHash = (principal: PrincipalState, hash: string) =>
@@ -92,20 +124,29 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
         ORDER BY v.label, v.id LIMIT ${FEW}`)
 
     return {
-      /** Matches for a text, exact ones first. */
-      find: (principal: PrincipalState, text: string): Effect.Effect<ReadonlyArray<Found>> => {
+      /** Matches for a text, those of ids and hashes first. */
+      find: (principal: PrincipalState, text: string): Effect.Effect<SearchResult> => {
+        const names = byName(principal, text)
+        const inNames = "names, URLs and ids of vaults, webhooks and API keys"
+        const isId = /^(evt|del)_/.test(text)
+        const rest = text.length - 4
         const hash = ChainNames.hash(text)
-        const parts = /^(evt|del)_/.test(text)
-          ? [byId(principal, text)]
-          : text.length < 20 || text.includes(" ")
-            ? [byName(principal, text)]
-            : [
-                byHash(principal, hash),
-                eventsOfHash(principal, hash),
-                byAddress(principal, ChainNames.address(text)),
-                byName(principal, text)
-              ]
-        return Effect.orDie(Effect.map(Effect.all(parts), (found) => found.flat()))
+        const [searched, parts] = isId
+          ? rest < ID_MIN
+            ? [`nothing yet: at least ${ID_MIN} characters after ${text.slice(0, 4)} are needed`, []]
+            : [`ids of events and deliveries${rest < ID_WHOLE ? " that begin so" : ""}`, [byId(principal, text)]]
+          : text.length < HASH_MIN || text.includes(" ")
+            ? [inNames, [names]]
+            : text.length < HASH_WHOLE
+              ? [
+                  `transaction hashes that begin so, deposit addresses, and ${inNames}`,
+                  [byHash(principal, beginning(beginningOf(text))), byAddress(principal, ChainNames.address(text)), names]
+                ]
+              : [
+                  `transaction hashes and their events, deposit addresses, and ${inNames}`,
+                  [byHash(principal, ofHash(hash)), eventsOfHash(principal, hash), byAddress(principal, ChainNames.address(text)), names]
+                ]
+        return Effect.orDie(Effect.map(Effect.all(parts), (found) => ({ data: found.flat(), searched })))
       }
     }
   })

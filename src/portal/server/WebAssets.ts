@@ -42,7 +42,7 @@ ${fonts.map((name) => `<link rel="preload" as="font" type="font/woff2" href="${F
 ${styles.map((name) => `<link rel="stylesheet" href="${FILES}${name}">`).join("\n")}
 ${style === "" ? "" : `<style nonce="${nonce}">${style}</style>`}
 ${imports.map((name) => `<link rel="modulepreload" href="${FILES}${name}">`).join("\n")}
-<script type="module" src="${FILES}${entry}"></script>
+<script type="module" blocking="render" src="${FILES}${entry}"></script>
 </head>
 <body><div id="portal"></div><noscript>The portal needs JavaScript.</noscript></body>
 </html>

@@ -139,7 +139,8 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
       asking((caller) =>
         Effect.gen(function* () {
           const text = q.trim().slice(0, 256)
-          return { data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) }
+          if (text.length < 2 || !isStorable(text)) return { data: [], searched: "nothing yet: at least two characters are needed" }
+          return yield* (yield* Search).find(caller, text)
         })
       )
     )

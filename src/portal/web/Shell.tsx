@@ -1,40 +1,50 @@
 /** The frame of every page: navigation, search, and the account. A column on wide screens, a bar at the bottom of narrow ones. */
-import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Users, Vault, Webhook } from "lucide-react"
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
-import { NavLink } from "react-router"
+import { Activity, BookOpen, CircleUser, House, Keyboard, KeyRound, ScrollText, Search, Users, Vault, Webhook } from "lucide-react"
+import { lazy, type ReactNode, Suspense, useState } from "react"
+import { NavLink, useNavigate } from "react-router"
 import { Brand } from "./parts/Brand.tsx"
 import { Freshness } from "./parts/Freshness.tsx"
 import { useZone } from "./parts/Time.tsx"
 import { useUser } from "./session.ts"
+import { useShortcuts } from "./shortcuts.ts"
+import { useTheme } from "./theme.ts"
 
+const ShortcutsDialog = lazy(() => import("./pages/Shortcuts.tsx").then(({ ShortcutsDialog }) => ({ default: ShortcutsDialog })))
 const SearchDialog = lazy(() => import("./pages/Search.tsx").then(({ SearchDialog }) => ({ default: SearchDialog })))
 
+/** Pages, their letter after `g`, and their icon. */
 const places = [
-  ["/home", "Home", House],
-  ["/vaults", "Vaults", Vault],
-  ["/events", "Events", Activity],
-  ["/webhooks", "Webhooks", Webhook],
-  ["/keys", "API keys", KeyRound],
-  ["/members", "Members", Users],
-  ["/audit-log", "Audit log", ScrollText]
+  ["/home", "Home", "h", House],
+  ["/vaults", "Vaults", "v", Vault],
+  ["/events", "Events", "e", Activity],
+  ["/webhooks", "Webhooks", "w", Webhook],
+  ["/keys", "API keys", "k", KeyRound],
+  ["/members", "Members", "m", Users],
+  ["/audit-log", "Audit log", "l", ScrollText]
 ] as const
-const ofOwners = ["/members", "/audit-log"]
+const ofOwners: ReadonlyArray<string> = ["/members", "/audit-log"]
+/** Pages that are reached otherwise. */
+const more = [["/account", "Account", "a"]] as const
 
 const isMac = /Mac|iP(hone|ad)/.test(navigator.userAgent)
 
 export const Shell = ({ children }: { readonly children: ReactNode }) => {
   const { isOwner, name, organization } = useUser()
-  const [searching, setSearching] = useState(false)
+  const [opened, setOpened] = useState<"search" | "shortcuts" | null>(null)
+  const [theme, setTheme] = useTheme()
   const [zone, setZone] = useZone()
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey)) return
-      event.preventDefault()
-      setSearching(true)
-    }
-    addEventListener("keydown", pressed)
-    return () => removeEventListener("keydown", pressed)
-  }, [])
+  const navigate = useNavigate()
+  const shown = places.filter(([to]) => isOwner || !ofOwners.includes(to))
+  const pages = [...shown, ...more]
+  useShortcuts({
+    open: (letter) => {
+      const found = pages.find(([, , one]) => one === letter)
+      if (found !== undefined) void navigate(found[0])
+      return found !== undefined
+    },
+    search: () => setOpened("search"),
+    help: () => setOpened("shortcuts")
+  })
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -42,23 +52,21 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
       </a>
       <header className="side">
         <Brand />
-        <button type="button" className="search" onClick={() => setSearching(true)} aria-keyshortcuts={isMac ? "Meta+K" : "Control+K"}>
+        <button type="button" className="search" onClick={() => setOpened("search")} aria-keyshortcuts={isMac ? "Meta+K" : "Control+K"}>
           <Search aria-hidden size={16} />
           <span>Search</span>
           <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <nav aria-label="Portal">
           <ul>
-            {places
-              .filter(([to]) => isOwner || !ofOwners.includes(to))
-              .map(([to, label, Icon]) => (
-                <li key={to} className={to === "/members" ? "roomy" : undefined}>
-                  <NavLink to={to}>
-                    <Icon aria-hidden size={18} />
-                    <span>{label}</span>
-                  </NavLink>
-                </li>
-              ))}
+            {shown.map(([to, label, , Icon]) => (
+              <li key={to} className={to === "/members" ? "roomy" : undefined}>
+                <NavLink to={to}>
+                  <Icon aria-hidden size={18} />
+                  <span>{label}</span>
+                </NavLink>
+              </li>
+            ))}
           </ul>
         </nav>
         <div className="foot">
@@ -68,11 +76,23 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
           </a>
           <label className="zone">
             <span>Times in</span>
-            <select value={zone} onChange={({ target }) => setZone(target.value === "utc" ? "utc" : "local")}>
+            <select value={zone} onChange={({ target }) => setZone(target.value)}>
               <option value="local">Local time</option>
               <option value="utc">UTC</option>
             </select>
           </label>
+          <label className="zone">
+            <span>Theme</span>
+            <select value={theme} onChange={({ target }) => setTheme(target.value)}>
+              <option value="system">System</option>
+              <option value="light">Light</option>
+              <option value="dark">Dark</option>
+            </select>
+          </label>
+          <button type="button" className="docs roomy" onClick={() => setOpened("shortcuts")}>
+            <Keyboard aria-hidden size={18} />
+            <span>Keyboard shortcuts</span>
+          </button>
           <NavLink to="/account" className="who">
             <CircleUser aria-hidden size={20} />
             <span>
@@ -85,11 +105,15 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
       <main id="content" tabIndex={-1}>
         <Freshness>{children}</Freshness>
       </main>
-      {searching ? (
-        <Suspense>
-          <SearchDialog onClose={() => setSearching(false)} />
-        </Suspense>
-      ) : null}
+      <Suspense>
+        {opened === "search" ? <SearchDialog onClose={() => setOpened(null)} /> : null}
+        {opened === "shortcuts" ? (
+          <ShortcutsDialog
+            all={[...pages.map(([, label, letter]) => [["g", letter], label] as const), [["/"], "Search"], [["?"], "This list"]]}
+            onClose={() => setOpened(null)}
+          />
+        ) : null}
+      </Suspense>
     </div>
   )
 }

@@ -10,11 +10,13 @@ import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time, useZone } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
+import { useTheme } from "../theme.ts"
 import { BackupCodesSection, PasskeysSection, PasswordSection } from "./Security.tsx"
 
 export const AccountPage = () => {
   const user = useUser()
   const [zone, setZone] = useZone()
+  const [theme, setTheme] = useTheme()
   const leave = async () => {
     await post("/sign-out")
     // A reload discards everything the page has shown.
@@ -41,9 +43,14 @@ export const AccountPage = () => {
       />
       <Section title="Display">
         <div className="form">
-          <Select label="Show times in" value={zone} onValue={(value) => setZone(value === "utc" ? "utc" : "local")}>
+          <Select label="Show times in" value={zone} onValue={setZone}>
             <option value="local">Local time ({Intl.DateTimeFormat().resolvedOptions().timeZone})</option>
             <option value="utc">UTC</option>
+          </Select>
+          <Select label="Theme" value={theme} onValue={setTheme}>
+            <option value="system">Of the system</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
           </Select>
         </div>
       </Section>

@@ -21,7 +21,7 @@ const kinds: Readonly<Record<Found["is"], string>> = {
   key: "API key"
 }
 
-const hint = "A transaction hash, an address, an id (evt_, del_, whs_, vault_), or a name."
+const hint = "A transaction hash or id (evt_, del_, whs_, vault_), or how it begins; an address; or a name."
 
 /** The text after the user has stopped typing. */
 const useSettled = (text: string): string => {
@@ -73,18 +73,21 @@ export const SearchPage = () => {
         )
       ) : data.data.length === 0 ? (
         <Empty icon={Icon} title="Nothing found">
-          <p>Search covers what you can see. Events and deliveries are kept for 31 days.</p>
+          <p>Searched {data.searched}, among what you can see. Events and deliveries are kept for 31 days.</p>
         </Empty>
       ) : (
-        <ul className="rows results" aria-label="Results">
-          {data.data.map((found) => (
-            <li key={`${found.is} ${found.to}`}>
-              <Link to={found.to}>
-                <Result found={found} />
-              </Link>
-            </li>
-          ))}
-        </ul>
+        <>
+          <p className="hint">Searched {data.searched}.</p>
+          <ul className="rows results" aria-label="Results">
+            {data.data.map((found) => (
+              <li key={`${found.is} ${found.to} ${found.note}`}>
+                <Link to={found.to}>
+                  <Result found={found} />
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </Page>
   )
@@ -148,16 +151,16 @@ const Finder = ({ close }: { readonly close: () => void }) => {
           : text.trim().length < 2
             ? hint
             : results.length > 0
-              ? `${results.length} found`
+              ? `${results.length} found. Searched ${data?.searched}.`
               : isFetching
                 ? "Searching…"
-                : "Nothing found"}
+                : `Nothing found. Searched ${data?.searched}.`}
       </div>
       <div role="listbox" id="found" aria-label="Results" ref={list} className="results">
         {results.map((found, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the focused field handles the keys
           <div
-            key={`${found.is} ${found.to}`}
+            key={`${found.is} ${found.to} ${found.note}`}
             id={`found-${index}`}
             role="option"
             tabIndex={-1}

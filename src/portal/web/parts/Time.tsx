@@ -3,28 +3,12 @@
  * All relative times of a page use one clock, so that they agree.
  */
 import { useSyncExternalStore } from "react"
+import { preference } from "../preference.ts"
 
-type Zone = "local" | "utc"
-const ZONE = "custody.zone"
-
-let zone: Zone = localStorage.getItem(ZONE) === "utc" ? "utc" : "local"
-const zoneListeners = new Set<() => void>()
-
+const zone = preference("custody.zone", ["local", "utc"])
+type Zone = ReturnType<typeof zone.current>
 /** Whether times are shown in the browser's zone or in UTC. */
-export const useZone = (): readonly [Zone, (zone: Zone) => void] => [
-  useSyncExternalStore(
-    (listener) => {
-      zoneListeners.add(listener)
-      return () => zoneListeners.delete(listener)
-    },
-    () => zone
-  ),
-  (chosen) => {
-    zone = chosen
-    localStorage.setItem(ZONE, chosen)
-    for (const listener of zoneListeners) listener()
-  }
-]
+export const useZone = zone.use
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 const format = (at: Date, inZone: Zone, options: Intl.DateTimeFormatOptions): string => {

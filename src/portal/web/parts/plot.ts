@@ -4,6 +4,7 @@
  */
 import { type RefObject, useEffect, useRef } from "react"
 import type uPlot from "uplot"
+import { useTheme } from "../theme.ts"
 import { useZone } from "./Time.tsx"
 
 /** Height of a chart in pixels. */
@@ -33,6 +34,8 @@ export const axis = (): uPlot.Axis => ({
 export const usePlot = <A>(data: A, draw: (place: HTMLElement, data: A, utc: boolean) => uPlot): RefObject<HTMLDivElement | null> => {
   const place = useRef<HTMLDivElement>(null)
   const [zone] = useZone()
+  const [theme] = useTheme()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colors depend on the theme
   useEffect(() => {
     const element = place.current
     if (element === null) return
@@ -50,6 +53,6 @@ export const usePlot = <A>(data: A, draw: (place: HTMLElement, data: A, utc: boo
       scheme.removeEventListener("change", again)
       plot.destroy()
     }
-  }, [data, draw, zone])
+  }, [data, draw, theme, zone])
   return place
 }
