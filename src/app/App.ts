@@ -117,7 +117,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const roles = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), (scope) => Scope.close(scope, Exit.void))
     if (worker !== undefined) yield* Effect.forkIn(Effect.provide(surviving("the worker", worker.run), worker.services), roles)
     if (dispatcher !== undefined) yield* Effect.forkIn(Effect.provide(dispatcher.run, dispatcher.services), roles)
-    const ready = yield* Effect.provide(readiness(has("api")), common)
+    const ready = yield* Effect.provide(readiness({ api: has("api"), worker: has("worker") }), common)
     if (api === undefined || token === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)

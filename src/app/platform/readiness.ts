@@ -22,10 +22,10 @@ const writing = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE notices 
 const rounded = (seconds: number) => Math.max(0, Math.round(seconds * 1000) / 1000)
 
 /**
- * The state of the process: each dependency with its error. Reads and management work without Temporal. The cost depends
- * on what is waiting at that moment.
+ * The state of the process, by its roles: each dependency with its error. Reads and management work without Temporal. Only a worker
+ * uses the resolver and the egress proxy, so no other process says how they are. The cost depends on what is waiting at that moment.
  */
-export const readiness = (api: boolean) =>
+export const readiness = ({ api, worker }: { readonly api: boolean; readonly worker: boolean }) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const connection = yield* TemporalConnection
@@ -60,13 +60,19 @@ export const readiness = (api: boolean) =>
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : OK,
-          network: resolverIsAway()
-            ? "The DNS resolver does not respond, not even to a query for the root: no attempts are made until it does"
-            : OK,
+          ...(worker
+            ? {
+                network: resolverIsAway()
+                  ? "The DNS resolver does not respond, not even to a query for the root: no attempts are made until it does"
+                  : OK
+              }
+            : {}),
           temporal: temporalAnswers ? OK : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           // Not required either: what is not sent waits.
-          ...(webhookProxyUrl === undefined ? {} : { proxy: proxyFault === undefined ? OK : `The egress proxy fails: ${proxyFault}` }),
+          ...(webhookProxyUrl === undefined || !worker
+            ? {}
+            : { proxy: proxyFault === undefined ? OK : `The egress proxy fails: ${proxyFault}` }),
           ...(replicaFault === undefined ? {} : { replica: replicaFault === null ? OK : `The read replica is not used. ${replicaFault}` })
         },
         ...(replicaFault === undefined ? {} : { replicaLagSeconds: replica.lag() ?? null }),

@@ -28,16 +28,17 @@ const count = (findings: ReadonlyArray<Finding>, state: Finding["state"], one: s
 const text = ({ findings, settings }: Report): string => {
   const style = styles(process.stdout.isTTY === true && process.env.NO_COLOR === undefined)
   const open = openPoints(findings)
+  const counts = `(${count(findings, "fault", "fault", "faults")}, ${count(findings, "notice", "notice", "notices")})`
   return [
-    open.length === 0 ? style.good("Ready for production.") : style.bad(`Not ready for production: ${open.join(", ")}.`),
+    open.length === 0
+      ? style.good(`Ready for production ${counts}.`)
+      : style.bad(`Not ready for production ${counts}: ${open.join(", ")}.`),
     "",
     style.bold("Settings"),
     ...settings.map((one) => settingLine(style, one)),
     "",
     style.bold("Checks"),
-    ...findings.flatMap((one) => findingLines(style, one)),
-    "",
-    `${count(findings, "fault", "fault", "faults")}, ${count(findings, "notice", "notice", "notices")}.`
+    ...findings.flatMap((one) => findingLines(style, one))
   ].join("\n")
 }
 

@@ -11,7 +11,7 @@ import { smallest } from "../../support/records.ts"
 import { create } from "../../support/webhookFixtures.ts"
 
 const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-explain-")), "plans")
-const app = useApp(["api"], { EXPLAIN_TO: file })
+const app = useApp(["api"], { EXPLAIN_TO: file, WEBHOOK_PROXY_URL: "http://127.0.0.1:9" })
 /** Completed events and deliveries. */
 const MANY = 20_000
 let webhookId = ""
@@ -43,6 +43,15 @@ const buffersOf = async (look: () => Promise<unknown>) => {
 }
 
 describe("readiness", () => {
+  test("names only the dependencies that the process itself uses", async () => {
+    const dependencies = async (url: string | undefined) =>
+      ((await (await fetch(`${url}/health/ready`)).json()) as { readonly dependencies: object }).dependencies
+    expect(await dependencies(app.main?.platformUrl)).toEqual({ postgres: "ok", temporal: "ok" })
+    const worker = await app.start(["worker"])
+    expect(await dependencies(worker.platformUrl)).toEqual({ postgres: "ok", network: "ok", temporal: "ok", proxy: "ok" })
+    await worker.end()
+  })
+
   test("reports the age of the oldest unsent notice, as does a metric", async () => {
     expect((await ready())["oldestUnsentNoticeSeconds"]).toBe(0)
     await app.sql(

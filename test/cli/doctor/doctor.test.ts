@@ -104,7 +104,7 @@ describe("custody doctor", () => {
     expect(stdout).toMatch(/\n {2}DATABASE_URL +set \(hidden\)\n/)
     expect(stdout).toMatch(/\n {2}WEBHOOK_RETRY_SCHEDULE +0s,5s,5m,30m,2h,5h,10h,14h,20h,24h\n/)
     expect(stdout).toMatch(/\nChecks\n✓ /)
-    expect(stdout).toMatch(/\n0 faults, \d notices?\.\n$/)
+    expect(stdout).toMatch(/^Not ready for production \(0 faults, \d notices?\): /)
     const password = new URL(app.databaseUrl).password
     for (const text of [stdout, (await doctor()).stdout]) {
       for (const value of [...Object.values(secrets), password]) expect(text).not.toContain(value)
@@ -123,13 +123,15 @@ describe("custody doctor", () => {
     const address = mail.address()
     const SMTP_URL = `smtp://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
     try {
-      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100" })).toBe("Ready for production.")
-      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100", HOST: "0.0.0.0" })).toBe("Not ready for production: Clear text.")
+      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100" })).toMatch(/^Ready for production \(0 faults, \d notices?\)\.$/)
+      expect(await first({ SMTP_URL, RATE_LIMIT: "50/1s burst 100", HOST: "0.0.0.0" })).toMatch(
+        /^Not ready for production \(0 faults, \d notices?\): Clear text\.$/
+      )
     } finally {
       mail.close()
     }
-    expect(await first({ PORT: "eighty" })).toBe("Not ready for production: PORT.")
-    expect(await first({ RATE_LIMIT: "off" })).toBe("Not ready for production: Mail server, Rate limit.")
+    expect(await first({ PORT: "eighty" })).toBe("Not ready for production (1 fault, 0 notices): PORT.")
+    expect(await first({ RATE_LIMIT: "off" })).toMatch(/^Not ready for production \(0 faults, \d notices?\): Mail server, Rate limit\.$/)
     const embedded = { DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", RATE_LIMIT: "50/1s burst 100", DATA_DIR: freshFolder() }
     expect(await first({ ...embedded, PORT: "0", PLATFORM_PORT: "0" })).toEndWith("Mail server, Embedded servers.")
   })
