@@ -137,7 +137,8 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wakes)
           ), attempts AS (
             UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
-            FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
+            FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number AND t.result IS DISTINCT FROM '2xx'
+            RETURNING t.webhook_id
           ), done AS (
             UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
             FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED'
@@ -159,12 +160,14 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           ), drained AS (
             ${insertCommands(sql, sql`SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`)}
           )
-          INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
+          INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, succeeded, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
-            (SELECT count(*) FROM done WHERE done.webhook_id = r.webhook_id), clock_timestamp()
+            (SELECT count(*) FROM done WHERE done.webhook_id = r.webhook_id),
+            (SELECT count(*) FROM attempts a WHERE a.webhook_id = r.webhook_id), clock_timestamp()
           -- The webhook of a deleted organization is gone.
           FROM r WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = r.webhook_id) GROUP BY r.webhook_id ORDER BY r.webhook_id
-          ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered, last_success_at = excluded.last_success_at`,
+          ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered,
+            succeeded = c.succeeded + excluded.succeeded, last_success_at = excluded.last_success_at`,
         items.map(() => true)
       )
     }

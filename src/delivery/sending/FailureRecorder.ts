@@ -56,6 +56,9 @@ const healthColumns = `h.consecutive_failures AS "consecutiveFailures", ${millis
   ${millis("last_failure_at")} AS "lastFailureAt", h.down_failures AS "downFailures", ${millis("down_since")} AS "downSince",
   h.down_delivery AS "downDelivery", h.down_several AS "downSeveral"`
 
+/** Results of attempts that were answered; others count as unanswered. */
+const counters: Readonly<Record<string, "rejected" | "errored">> = { "3xx": "rejected", "4xx": "rejected", "5xx": "errored" }
+
 /** The decision, and the delivery's status after it. */
 interface Consequence {
   readonly decision: Decision
@@ -144,7 +147,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             return "HELD"
           case "Exhausted":
             yield* move(end(sql, "FAILED", sql`'EXHAUSTED'`), "if started")
-            yield* countExhausted(webhookId)
+            yield* count(webhookId, "failed")
             return "FAILED"
           case "Disabled":
             yield* move(
@@ -157,10 +160,11 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         }
       })
 
-    const countExhausted = (webhookId: string) => sql`
-      INSERT INTO webhook_counters AS c (webhook_id, slot, shard, failed)
+    /** Counts an attempt by its result, or a delivery that failed. */
+    const count = (webhookId: string, what: "failed" | "rejected" | "errored" | "unanswered") => sql`
+      INSERT INTO webhook_counters AS c (webhook_id, slot, shard, ${sql(what)})
       VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD}, 1)
-      ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET failed = c.failed + 1`
+      ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET ${sql(what)} = c.${sql(what)} + 1`
 
     /** Begins, postpones or ends the hold; its drain hears of the first and the last. */
     const writeHold = (webhookId: string, { hold, probeInSeconds }: Decision) => {
@@ -216,6 +220,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             if (decision.streak !== null) yield* writeStreak(webhookId, decision.streak, answer.result)
             yield* writeHold(webhookId, decision)
             yield* react(recorded, facts, decision)
+            // Last, as a success does: neither waits for the other's queue meanwhile.
+            yield* count(webhookId, counters[answer.result] ?? "unanswered")
             return { decision, status } satisfies Consequence
           })
         ),
@@ -227,7 +233,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             const streak = yield* lockHealth(webhookId)
             const rows = yield* moveDelivery(sql, deliveryId, end(sql, "FAILED", sql`'EXHAUSTED'`), "if started")
             if (rows.length === 0) return
-            yield* countExhausted(webhookId)
+            yield* count(webhookId, "failed")
             yield* notices.failed({
               webhookId,
               deliveryId,

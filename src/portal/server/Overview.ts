@@ -50,14 +50,19 @@ export type AssetName = typeof AssetName.Type
 export const AuditName = Schema.Struct({ name: Schema.String, webhookId: Schema.NullOr(Schema.String) })
 export type AuditName = typeof AuditName.Type
 
-/** Ended deliveries of a webhook per time step. */
+/** Results of attempts, as {@link Traffic} counts them. */
+export const results = ["succeeded", "rejected", "errored", "unanswered"] as const
+
+/** Attempts of a webhook per time step. */
 export const Traffic = Schema.Struct({
   /** Beginning of the first step, UTC ISO 8601. */
   from: Schema.String,
   stepSeconds: Schema.Number,
-  /** Delivered and failed deliveries, by step. */
-  delivered: Schema.Array(Schema.Number),
-  failed: Schema.Array(Schema.Number)
+  /** Attempts that were answered 2xx, 3xx or 4xx, 5xx, and not at all, by step. */
+  succeeded: Schema.Array(Schema.Number),
+  rejected: Schema.Array(Schema.Number),
+  errored: Schema.Array(Schema.Number),
+  unanswered: Schema.Array(Schema.Number)
 })
 export type Traffic = typeof Traffic.Type
 
@@ -78,7 +83,14 @@ const decodeChoices = decodeRows(Choice),
   decodeAuditNames = decodeRows(Schema.Struct({ id: Schema.String, ...AuditName.fields })),
   decodeAssets = decodeRows(Schema.Struct({ id: Schema.String, ...AssetName.fields })),
   decodeSteps = decodeRows(
-    Schema.Struct({ id: Schema.String, step: Schema.NullOr(Schema.Number), delivered: Schema.Number, failed: Schema.Number })
+    Schema.Struct({
+      id: Schema.String,
+      step: Schema.NullOr(Schema.Number),
+      succeeded: Schema.Number,
+      rejected: Schema.Number,
+      errored: Schema.Number,
+      unanswered: Schema.Number
+    })
   )
 
 export class Overview extends Effect.Service<Overview>()("custody/portal/Overview", {
@@ -186,24 +198,31 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         ),
 
-      /** Deliveries of the webhooks that the user can see, over a time range, by id. Reads counters, never deliveries. */
+      /** Attempts of the webhooks that the user can see, over a time range, by id. Reads counters, never deliveries. */
       traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
         Effect.gen(function* () {
           const { seconds, steps } = spans[span]
           const from = (Math.floor(Date.now() / 1_000 / seconds) - steps + 1) * seconds
           const rows = yield* decodeSteps(sql`
             SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
-              coalesce(sum(c.delivered), 0)::int AS delivered, coalesce(sum(c.failed), 0)::int AS failed
+              ${sql.literal(results.map((name) => `coalesce(sum(c.${name}), 0)::int AS ${name}`).join(", "))}
             FROM webhooks w LEFT JOIN webhook_counters c ON c.webhook_id = w.id AND c.slot >= to_timestamp(${from})
             WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
             GROUP BY w.id, step`)
           return Object.fromEntries(
             [...Map.groupBy(rows, ({ id }) => id)].map(([id, found]): readonly [string, Traffic] => {
-              const of = (name: "delivered" | "failed") =>
+              const of = (name: (typeof results)[number]) =>
                 Array.from({ length: steps }, (_, step) => found.find((one) => one.step === step)?.[name] ?? 0)
               return [
                 id,
-                { from: new Date(from * 1_000).toISOString(), stepSeconds: seconds, delivered: of("delivered"), failed: of("failed") }
+                {
+                  from: new Date(from * 1_000).toISOString(),
+                  stepSeconds: seconds,
+                  succeeded: of("succeeded"),
+                  rejected: of("rejected"),
+                  errored: of("errored"),
+                  unanswered: of("unanswered")
+                }
               ]
             })
           )

@@ -71,6 +71,9 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
   )
 }
 
+/** What an attempt's detail explains, by its result. */
+const causes: Readonly<Record<string, string>> = { auth_error: "No access token", tls_error: "TLS error" }
+
 const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
   const { attempts, nextAttemptAt, status } = delivery
   const now = useNow(1_000)
@@ -87,7 +90,7 @@ const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
             </p>
             {attempt.detail === null ? null : (
               <p className="under">
-                {attempt.result === "auth_error" ? "No access token" : "The response could not be read"}: {attempt.detail}.
+                {causes[attempt.result] ?? "The response could not be read"}: {attempt.detail}.
               </p>
             )}
             {attempt.bodySnippet === null || attempt.bodySnippet === "" ? null : <pre className="snippet">{attempt.bodySnippet}</pre>}

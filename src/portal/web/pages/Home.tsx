@@ -209,9 +209,12 @@ const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
         {shown.map((webhook) => (
           <li key={webhook.id}>
             <Link to={`/webhooks/${webhook.id}`}>{webhookName(webhook)}</Link>
-            <WebhookState webhook={webhook} health={health?.[webhook.id]} />
+            <WebhookState webhook={webhook} health={health?.[webhook.id]} traffic={traffic?.[webhook.id]} />
             <Sparkline traffic={traffic?.[webhook.id]} />
-            <span className="under">{health?.[webhook.id]?.delivered24h ?? "…"} delivered</span>
+            <span className="under">
+              {health?.[webhook.id]?.delivered24h ?? "…"} delivered
+              {(health?.[webhook.id]?.pendingDeliveries ?? 0) === 0 ? "" : `, ${waiting(health?.[webhook.id]?.pendingDeliveries ?? 0)}`}
+            </span>
           </li>
         ))}
       </ul>

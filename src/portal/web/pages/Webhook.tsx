@@ -3,8 +3,10 @@ import { Tabs } from "radix-ui"
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { Link, useParams } from "react-router"
 import type { WebhookHealth, WebhookWithHealth } from "../../../client/index.ts"
-import { useNames, useOne, usePortalContext } from "../data.ts"
+import type { Traffic } from "../../server/Overview.ts"
+import { useBeside, useNames, useOne, usePortalContext } from "../data.ts"
 import { useFew } from "../list.ts"
+import { unreliable } from "../parts/attempts.ts"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -14,7 +16,7 @@ import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
 import { waiting } from "./Waiting.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
-import { isFailing, LastFailure } from "./WebhookFailure.tsx"
+import { isFailing, LastFailure, UnreliableLine } from "./WebhookFailure.tsx"
 import { RunningRecovery } from "./WebhookRecovery.tsx"
 import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
@@ -32,6 +34,7 @@ export const WebhookPage = () => {
   const { isOwner } = useUser()
   const [tab, setTab] = useTab(tabs.map(([name]) => name))
   const found = useOne(`/v1/webhooks/${id}`, { every: 5_000 })
+  const traffic = useBeside("/webhook-traffic", [id], 60_000).data?.[id]
   const webhook = found.data
   if (webhook === undefined) {
     return (
@@ -45,14 +48,14 @@ export const WebhookPage = () => {
       title={webhookName(webhook)}
       heading={
         <>
-          {webhookName(webhook)} <WebhookState webhook={webhook} health={webhook.health} />
+          {webhookName(webhook)} <WebhookState webhook={webhook} health={webhook.health} traffic={traffic} />
         </>
       }
       back={back}
       lead={webhook.description === "" ? undefined : <span className="url">{withoutScheme(webhook.url)}</span>}
       actions={isOwner ? <WebhookActions webhook={webhook} refresh={() => found.refetch()} /> : null}
     >
-      <Note webhook={webhook} />
+      <Note webhook={webhook} traffic={traffic} />
       <RunningRecovery webhookId={id} isOwner={isOwner} />
       <Tabs.Root className="tabs" value={tab} onValueChange={setTab}>
         <Tabs.List aria-label="Webhook">
@@ -83,7 +86,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** What needs attention most. */
-const Note = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
+const Note = ({ traffic, webhook }: { readonly webhook: WebhookWithHealth; readonly traffic: Traffic | undefined }) => {
   const { disabledAt, disabledReason, health, id, previousSecretExpiresAt, status } = webhook
   const now = useNow(1_000)
   if (disabledAt !== null)
@@ -108,6 +111,12 @@ const Note = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
         <LastFailure health={health} webhookId={id} />
       </p>
     )
+  if (unreliable(traffic) !== undefined)
+    return (
+      <p className="note">
+        <UnreliableLine traffic={traffic} />. Later attempts succeed, so deliveries arrive late. Read the failed attempts under Deliveries.
+      </p>
+    )
   return previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (
     <p className="note">
       The previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
@@ -129,7 +138,8 @@ const Overview = ({ webhook: { health, id } }: { readonly webhook: WebhookWithHe
     <>
       <HealthNumbers health={health} />
       <Section
-        title="Deliveries over time"
+        title="Attempts over time"
+        lead={health.pendingDeliveries === 0 ? undefined : `${waiting(health.pendingDeliveries)} for an attempt.`}
         actions={
           <div className="segments" role="radiogroup" aria-label="Time span">
             {spans.map(([value, label]) => (
@@ -145,7 +155,7 @@ const Overview = ({ webhook: { health, id } }: { readonly webhook: WebhookWithHe
           <Loading lines={3} />
         ) : (
           <Suspense fallback={<Loading lines={3} />}>
-            <Chart label="Deliveries over time" traffic={traffic} />
+            <Chart label="Attempts over time" traffic={traffic} />
           </Suspense>
         )}
       </Section>

@@ -1,6 +1,8 @@
 /** Why a webhook fails: what happened at its last attempt, since when attempts fail, and what to do. */
 import type { WebhookHealth } from "../../../client/index.ts"
+import type { Traffic } from "../../server/Overview.ts"
 import { useFew } from "../list.ts"
+import { RECENT_HOURS, unreliable } from "../parts/attempts.ts"
 import { Time } from "../parts/Time.tsx"
 
 const statuses: Readonly<Record<number, string>> = {
@@ -64,17 +66,28 @@ export const FailureLine = ({ health: { failingSince, lastResult } }: { readonly
   </>
 )
 
+/** Of a webhook whose deliveries arrive only by repeated attempts: how many attempts fail. Nothing if few do. */
+export const UnreliableLine = ({ traffic }: { readonly traffic: Traffic | undefined }) => {
+  const found = unreliable(traffic)
+  return found === undefined ? null : (
+    <>
+      {found.failed} of {found.of} attempts failed in the last {RECENT_HOURS} hours
+    </>
+  )
+}
+
 /** Deliveries among which the last failed attempt is looked for. */
 const SAMPLE = 100
 
 /** On the page of a webhook: the last failure with its status, the time, and what to do. */
 export const LastFailure = ({ health, webhookId }: { readonly webhookId: string; readonly health: WebhookHealth }) => {
   const { data } = useFew(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
-  const [status] = (data ?? [])
+  const [last] = (data ?? [])
     .flatMap(({ attempts }) => attempts)
     .filter(({ result }) => result === health.lastResult)
     .sort((a, b) => b.at.localeCompare(a.at))
-  const [what, advice] = failureWords(health.lastResult ?? "", status?.httpStatus)
+  const [what, advice] = failureWords(health.lastResult ?? "", last?.httpStatus)
+  const detail = last?.detail ?? null
   return (
     <>
       Last failure
@@ -85,6 +98,7 @@ export const LastFailure = ({ health, webhookId }: { readonly webhookId: string;
         </>
       )}
       : {what}
+      {detail === null ? null : ` (${detail})`}
       {health.failingSince === null ? null : (
         <>
           , failing since <Time at={health.failingSince} as="second" />

@@ -2,8 +2,10 @@
 import { Webhook as Icon, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { Webhook, WebhookHealth } from "../../../client/index.ts"
+import type { Traffic } from "../../server/Overview.ts"
 import { useBeside, useNames } from "../data.ts"
 import { useList } from "../list.ts"
+import { unreliable } from "../parts/attempts.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Sparkline } from "../parts/Sparkline.tsx"
@@ -13,19 +15,25 @@ import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
 import { waiting } from "./Waiting.tsx"
-import { FailureLine, isFailing } from "./WebhookFailure.tsx"
+import { FailureLine, isFailing, UnreliableLine } from "./WebhookFailure.tsx"
 
-/** Its health in a word: failing, not healthy, while no attempt has succeeded. */
-const healthWord = (health: WebhookHealth | undefined): string =>
-  health === undefined || health.state === "HOLDING" || health.lastSuccessAt !== null
-    ? (health?.state ?? "ACTIVE")
-    : health.lastFailureAt === null
-      ? "ACTIVE"
-      : "FAILING"
+/** Its health in a word: failing, not healthy, while no attempt has succeeded; degraded while many attempts fail, even if later ones succeed. */
+const healthWord = (health: WebhookHealth | undefined, traffic: Traffic | undefined): string => {
+  if (health === undefined) return "ACTIVE"
+  if (health.lastSuccessAt === null && health.state !== "HOLDING") return health.lastFailureAt === null ? "ACTIVE" : "FAILING"
+  return health.state === "HEALTHY" && unreliable(traffic) !== undefined ? "DEGRADED" : health.state
+}
 
-/** Its state in a word: disabled, or its health. */
-export const WebhookState = ({ health, webhook }: { readonly webhook: Webhook; readonly health: WebhookHealth | undefined }) =>
-  webhook.status === "ACTIVE" ? <State value={healthWord(health)} /> : <State value={webhook.status} />
+/** Its state in a word: disabled, or its health. `traffic` is that of the last 24 hours. */
+export const WebhookState = ({
+  health,
+  traffic,
+  webhook
+}: {
+  readonly webhook: Webhook
+  readonly health: WebhookHealth | undefined
+  readonly traffic: Traffic | undefined
+}) => <State value={webhook.status === "ACTIVE" ? healthWord(health, traffic) : webhook.status} />
 
 /** A URL without its scheme. */
 export const withoutScheme = (url: string): string => {
@@ -91,12 +99,12 @@ export const WebhooksPage = () => {
               const its = health?.[webhook.id]
               return (
                 <>
-                  <WebhookState webhook={webhook} health={its} />
-                  {its !== undefined && webhook.status === "ACTIVE" && isFailing(its) ? (
+                  <WebhookState webhook={webhook} health={its} traffic={traffic?.[webhook.id]} />
+                  {its === undefined || webhook.status !== "ACTIVE" ? null : (
                     <span className="under block">
-                      <FailureLine health={its} />
+                      {isFailing(its) ? <FailureLine health={its} /> : <UnreliableLine traffic={traffic?.[webhook.id]} />}
                     </span>
-                  ) : null}
+                  )}
                 </>
               )
             }

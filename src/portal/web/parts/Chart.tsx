@@ -1,11 +1,16 @@
-/** A chart of deliveries over time, with a table for people who cannot see it. */
+/** A chart of attempts over time by result, with a table for people who cannot see it. */
 import uPlot from "uplot"
 import type { Traffic } from "../../server/Overview.ts"
+import { results } from "./attempts.ts"
 import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly, useZone } from "./Time.tsx"
 
-/** Bars are stacked: the one behind is drawn as the sum. */
-const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traffic, utc: boolean): uPlot => {
+/** Bars are stacked: each one is drawn as the sum of those below it, behind them. */
+const draw = (place: HTMLElement, traffic: Traffic, utc: boolean): uPlot => {
+  const { from, stepSeconds } = traffic
+  const sums = results.map((_, top) =>
+    traffic.succeeded.map((__, step) => results.slice(0, top + 1).reduce((sum, [name]) => sum + (traffic[name][step] ?? 0), 0))
+  )
   const start = Date.parse(from) / 1_000
   const bars = uPlot.paths.bars?.({ size: [0.7, 28], align: 1 })
   const zoneOf = utc ? { timeZone: "UTC" } : {}
@@ -21,7 +26,7 @@ const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traf
       legend: { live: true },
       ...(utc ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "UTC") } : {}),
       scales: {
-        x: { range: [start, start + delivered.length * stepSeconds] },
+        x: { range: [start, start + traffic.succeeded.length * stepSeconds] },
         y: { range: (_, __, max) => [0, Math.max(4, Math.ceil(max * 1.1))] }
       },
       axes: [
@@ -33,27 +38,18 @@ const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traf
           label: "Time",
           value: (_, seconds) => (seconds === null ? "–" : exactly(new Date(seconds * 1_000), utc ? "utc" : "local"))
         },
-        {
-          label: "Failed",
-          fill: resolved("--bad"),
-          ...(bars === undefined ? {} : { paths: bars }),
-          points: { show: false },
-          value: (_, __, ___, index) => (index === null ? "–" : String(failed[index] ?? 0))
-        },
-        {
-          label: "Delivered",
-          fill: resolved("--chart"),
-          ...(bars === undefined ? {} : { paths: bars }),
-          points: { show: false },
-          value: (_, __, ___, index) => (index === null ? "–" : String(delivered[index] ?? 0))
-        }
+        ...results
+          .map(([name, label, color]) => ({
+            label,
+            fill: resolved(color),
+            ...(bars === undefined ? {} : { paths: bars }),
+            points: { show: false },
+            value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : String(traffic[name][index] ?? 0))
+          }))
+          .reverse()
       ]
     },
-    [
-      delivered.map((_, index) => start + index * stepSeconds),
-      delivered.map((count, index) => count + (failed[index] ?? 0)),
-      [...delivered]
-    ],
+    [traffic.succeeded.map((_, index) => start + index * stepSeconds), ...sums.reverse()],
     place
   )
 }
@@ -62,13 +58,12 @@ export const Chart = ({ label, traffic }: { readonly label: string; readonly tra
   const place = usePlot(traffic, draw)
   const [zone] = useZone()
   const start = Date.parse(traffic.from)
-  const rows = traffic.delivered
-    .map((delivered, index) => ({
-      at: new Date(start + index * traffic.stepSeconds * 1_000),
-      delivered,
-      failed: traffic.failed[index] ?? 0
+  const rows = traffic.succeeded
+    .map((_, step) => ({
+      at: new Date(start + step * traffic.stepSeconds * 1_000),
+      counts: results.map(([name, label]) => [label, traffic[name][step] ?? 0] as const)
     }))
-    .filter(({ delivered, failed }) => delivered + failed > 0)
+    .filter(({ counts }) => counts.some(([_, count]) => count > 0))
   return (
     <figure className="chart">
       <div ref={place} aria-hidden />
@@ -79,21 +74,25 @@ export const Chart = ({ label, traffic }: { readonly label: string; readonly tra
           <thead>
             <tr>
               <th scope="col">From</th>
-              <th scope="col">Delivered</th>
-              <th scope="col">Failed</th>
+              {results.map(([name, label]) => (
+                <th key={name} scope="col">
+                  {label}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ at, delivered, failed }) => (
+            {rows.map(({ at, counts }) => (
               <tr key={at.getTime()}>
                 <th scope="row">{exactly(at, zone)}</th>
-                <td>{delivered}</td>
-                <td>{failed}</td>
+                {counts.map(([label, count]) => (
+                  <td key={label}>{count}</td>
+                ))}
               </tr>
             ))}
           </tbody>
         </table>
-        {rows.length === 0 ? <p className="hint">No deliveries in this period.</p> : null}
+        {rows.length === 0 ? <p className="hint">No attempts in this period.</p> : null}
       </details>
     </figure>
   )

@@ -1,14 +1,16 @@
-/** A sparkline of a day of deliveries; the numbers are beside it. */
+/** A sparkline of a day of attempts, those that succeeded and those that failed; the numbers are beside it. */
 import type { Traffic } from "../../server/Overview.ts"
+import { failedOf } from "./attempts.ts"
 
 const WIDTH = 96,
   HEIGHT = 24
 
 export const Sparkline = ({ traffic }: { readonly traffic: Traffic | undefined }) => {
   if (traffic === undefined) return <span className="sparkline" />
-  const { delivered, failed } = traffic
-  const top = Math.max(1, ...delivered.map((count, index) => count + (failed[index] ?? 0)))
-  const width = WIDTH / delivered.length
+  const { succeeded } = traffic
+  const failed = failedOf(traffic)
+  const top = Math.max(1, ...succeeded.map((count, index) => count + (failed[index] ?? 0)))
+  const width = WIDTH / succeeded.length
   const bar = (from: number, count: number, index: number, name: string) =>
     count === 0 ? null : (
       <rect
@@ -23,8 +25,8 @@ export const Sparkline = ({ traffic }: { readonly traffic: Traffic | undefined }
   return (
     <svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden>
       <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
-      {delivered.map((count, index) => bar(0, count, index, "delivered"))}
-      {failed.map((count, index) => bar(delivered[index] ?? 0, count, index, "failed"))}
+      {succeeded.map((count, index) => bar(0, count, index, "delivered"))}
+      {failed.map((count, index) => bar(succeeded[index] ?? 0, count, index, "failed"))}
     </svg>
   )
 }

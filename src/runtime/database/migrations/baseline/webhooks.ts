@@ -89,13 +89,18 @@ CREATE TABLE webhook_health (
   CHECK ((consecutive_failures = 0) = (failing_since IS NULL))
 );
 
--- Outcomes of deliveries, in slots of ten minutes and shards, so that no two writers wait for one row.
+-- Outcomes of deliveries and of attempts, in slots of ten minutes and shards, so that no two writers wait for one row.
 CREATE TABLE webhook_counters (
   webhook_id text COLLATE "C" NOT NULL REFERENCES webhooks (id),
   slot timestamptz NOT NULL,
   shard smallint NOT NULL,
   delivered integer NOT NULL DEFAULT 0,
   failed integer NOT NULL DEFAULT 0,
+  -- Attempts by their result: 2xx, 3xx and 4xx, 5xx, and those without a response.
+  succeeded integer NOT NULL DEFAULT 0,
+  rejected integer NOT NULL DEFAULT 0,
+  errored integer NOT NULL DEFAULT 0,
+  unanswered integer NOT NULL DEFAULT 0,
   last_success_at timestamptz(3),
   PRIMARY KEY (webhook_id, slot, shard)
 ) WITH (fillfactor = 50);
