@@ -20,7 +20,7 @@ test("a search finds operations, sections of guides and errors with all of its w
 })
 
 test("a search without a result says so and shows the query as text", async () => {
-  expect(await search('nothing<script>"')).toContain("Nothing contains all words of “nothing&lt;script&gt;&quot;”.")
+  expect(await search('nothing<script>"')).toContain("Nothing contains all of “nothing&lt;script&gt;&quot;”.")
   expect(await search("")).toContain("Type what you look for")
   expect((await app.get("/v1/docs/search")).status).toBe(200)
   expect((await app.get("/v1/docs/search?q=deposit+addresses&other=1")).text).toContain("/v1/vaults/{vaultId}/addresses")

@@ -194,7 +194,7 @@ const resultOf = ({ excerpt, section: { href, page, title } }: Result): string =
 /** The page with the results of a search. */
 export const searchPage = (query: string): string => {
   const results = search(sections, query)
-  const text = query === "" ? "Type what you look for above." : `Nothing contains all words of “${Bun.escapeHTML(query)}”.`
+  const text = query === "" ? "Type what you look for above." : `Nothing contains all of “${Bun.escapeHTML(query)}”.`
   const list = results.length === 0 ? `<p>${text}</p>` : `<ul class="results">${results.map(resultOf).join("")}</ul>`
   return framed("Search", SEARCH, "", `<h1>Search</h1>${list}`, query)
 }

@@ -19,11 +19,11 @@ const LONG = "public, max-age=31536000, immutable"
 const plainPolicy =
   "default-src 'none'; script-src 'self'; form-action 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Compressed texts: of the latest pages, and of the document as seen from some addresses. */
+/** Compressed texts: of every page but results of searches, and of the document as seen from some addresses. */
 const packed = new LRUCache<string, Uint8Array>({ max: 200 })
 
 /** A text, compressed if the client accepts it. */
-const send = (text: string, contentType: string, cache: string, policy = plainPolicy) =>
+const send = (text: string, contentType: string, cache: string, policy = plainPolicy, kept = true) =>
   Effect.gen(function* () {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     const { headers: own } = yield* currentRequest
@@ -36,7 +36,7 @@ const send = (text: string, contentType: string, cache: string, policy = plainPo
     })
     if (!(headers["accept-encoding"] ?? "").includes("gzip")) return HttpServerResponse.raw(text, { contentType })
     const bytes = packed.get(text) ?? Bun.gzipSync(text)
-    packed.set(text, bytes)
+    if (kept) packed.set(text, bytes)
     return HttpServerResponse.uint8Array(bytes, { contentType, headers: { "content-encoding": "gzip" } })
   })
 
@@ -78,7 +78,12 @@ export const routes: ReadonlyArray<readonly [HttpRouter.PathInput, Answer]> = [
   ["/v1/docs/guides/:name", Effect.flatMap(name, guidePage)],
   ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(errorList))],
   ["/v1/docs/errors/:name", Effect.flatMap(name, (one) => Effect.flatMap(guides, ({ errorPages }) => found(errorPages.get(one))))],
-  ["/v1/docs/search", Effect.zipWith(guides, query, ({ searchPage }, one) => searchPage(one)).pipe(Effect.flatMap(found))],
+  [
+    "/v1/docs/search",
+    Effect.zipWith(guides, query, ({ searchPage }, one) => searchPage(one)).pipe(
+      Effect.flatMap((text) => send(text, HTML, SOON, plainPolicy, false))
+    )
+  ],
   [
     "/v1/docs/files/:name",
     Effect.gen(function* () {

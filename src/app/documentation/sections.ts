@@ -40,7 +40,7 @@ export interface Result {
   readonly excerpt: string
 }
 
-/** The sections that have every word of a query at the beginning of a word, those with the words in their title first. */
+/** The sections that have every word of a query, of the first eight, at the beginning of a word, those with the words in their title first. */
 export const search = (sections: ReadonlyArray<Section>, query: string): ReadonlyArray<Result> => {
   const words = query.split(/\s+/).filter(Boolean)
   if (words.length === 0) return []
@@ -50,7 +50,7 @@ export const search = (sections: ReadonlyArray<Section>, query: string): Readonl
     const titles = patterns.map((pattern) => pattern.test(section.title))
     if (!patterns.every((pattern, index) => titles[index] || (places[index] ?? -1) >= 0 || pattern.test(section.page))) return []
     const match = places.find((place) => place >= 0) ?? 0
-    const from = match <= BEFORE ? 0 : section.text.indexOf(" ", match - BEFORE)
+    const from = match <= BEFORE ? 0 : Math.max(0, section.text.lastIndexOf(" ", match - BEFORE))
     const end = from + LENGTH
     const excerpt = `${from > 0 ? "… " : ""}${section.text.slice(from, end).trim()}${end < section.text.length ? " …" : ""}`
     return [{ section, excerpt, rank: titles.filter(Boolean).length }]

@@ -9,7 +9,7 @@ type Transaction = RecordOf<"transaction">
 type Balance = RecordOf<"balance">
 
 /** Amounts have up to 78 digits before and after the point. */
-const Exact = Decimal.clone({ precision: 200 })
+export const Exact = Decimal.clone({ precision: 200 })
 
 const plus = (sum: Decimal, { amount, direction }: Transaction): Decimal =>
   direction === "inbound" ? sum.plus(new Exact(amount)) : sum.minus(new Exact(amount))

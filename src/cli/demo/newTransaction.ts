@@ -1,7 +1,7 @@
 /** New transactions for a demo that has fed all records of its data: a past transfer again, with a new hash, now. */
 import { randomBytes } from "node:crypto"
-import { Decimal } from "decimal.js"
 import type { RecordOf } from "../../custody/ledger/Record.ts"
+import { Exact } from "./demoBalances.ts"
 
 /**
  * The records of the transfer and of the balance after it, as lines. `held` is the vault's balance before it. Undefined if the vault
@@ -9,7 +9,7 @@ import type { RecordOf } from "../../custody/ledger/Record.ts"
  */
 export const newTransaction = (past: RecordOf<"transaction">, held: string): ReadonlyArray<string> | undefined => {
   const { amount, asset, direction, hash, vaultId } = past
-  const balance = direction === "inbound" ? new Decimal(held).plus(amount) : new Decimal(held).minus(amount)
+  const balance = direction === "inbound" ? new Exact(held).plus(amount) : new Exact(held).minus(amount)
   if (balance.isNegative()) return undefined
   const fresh = `${hash.startsWith("0x") ? "0x" : ""}${randomBytes(32).toString("hex")}`
   return [

@@ -200,8 +200,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
-        // A new URL may work where the old one did not.
-        if (moving) yield* queue.probeNow(sql, webhookId)
+        // A new URL, or new credentials for a gateway, may work where the old ones did not.
+        if (moving || credentials !== undefined) yield* queue.probeNow(sql, webhookId)
         if (enabling) yield* endStreak(sql, webhookId)
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")

@@ -297,7 +297,7 @@ describe.concurrent("the hold of one webhook", () => {
     await all(id, "HELD", 2)
     expect(receiver.to("/16")).toEqual([])
     status = 200
-    await probeNow(id)
+    await patch(id, { oauth: { clientSecret } })
     await all(id, "DELIVERED", 2)
     expect(receiver.to("/16").map(({ headers }) => headers["authorization"])).toEqual(["Bearer a", "Bearer a"])
     // As RFC 6749 encodes id and secret: only what a form has to.
