@@ -409,7 +409,7 @@ export interface Attempt {
   readonly latencyMs: number
   /** Beginning of the response body, at most 1024 bytes */
   readonly bodySnippet: string | null
-  /** Why the response could not be read as HTTP, in the parser's words, or why there is no access token; null for every other outcome */
+  /** Why the response could not be read as HTTP, in the parser's words, what is wrong with the certificate, or why there is no access token; null for every other outcome */
   readonly detail: string | null
 }
 
@@ -455,7 +455,7 @@ export interface PingResult {
   readonly latencyMs: number
   /** Beginning of the response body */
   readonly bodySnippet: string | null
-  /** Why there was no access token, or why the response could not be read */
+  /** As of an attempt: why there was no access token, for example */
   readonly detail: string | null
 }
 

@@ -49,7 +49,7 @@ export const Attempt = Schema.Struct({
   bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" }),
   detail: Schema.NullOr(Schema.String).annotations({
     description:
-      "Why the response could not be read as HTTP, in the parser's words, or why there is no access token; null for every other outcome",
+      "Why the response could not be read as HTTP, in the parser's words, what is wrong with the certificate, or why there is no access token; null for every other outcome",
     examples: ["Invalid character in Content-Length"]
   })
 }).annotations({ identifier: "Attempt" })

@@ -138,7 +138,7 @@ export const PingResult = Schema.Struct({
     examples: [87]
   }),
   bodySnippet: nullable(Schema.String, "Beginning of the response body"),
-  detail: nullable(Schema.String, "Why there was no access token, or why the response could not be read")
+  detail: nullable(Schema.String, "As of an attempt: why there was no access token, for example")
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type
 

@@ -231,9 +231,12 @@ const unreachable: { readonly [name: string]: Expected & { url?: string } } = {
   "a close at connect": { result: "connection_reset" },
   "a port without TLS": { result: "tls_error" },
   "a handshake that hangs": { result: "timeout", latency: [4_900, 9_500] },
-  "an expired certificate": { result: "tls_error" },
-  "a certificate of an unknown authority": { result: "tls_error" },
-  "a certificate of another host": { result: "tls_error" },
+  "an expired certificate": { result: "tls_error", detail: "the certificate has expired" },
+  "a certificate of an unknown authority": {
+    result: "tls_error",
+    detail: "the certificate's authority is not known, or its chain is incomplete"
+  },
+  "a certificate of another host": { result: "tls_error", detail: "the certificate is for another host" },
   "TLS 1.1": { result: "tls_error" },
   // F20
   "a name that does not exist": { result: "dns_error", url: "https://nowhere.hostile.test/", latency: [0, 8_000] },

@@ -658,8 +658,8 @@ class Attempt(Model):
     body_snippet: str | None
     """Beginning of the response body, at most 1024 bytes"""
     detail: str | None
-    """Why the response could not be read as HTTP, in the parser's words, or why there is no access token; None for every other
-    outcome
+    """Why the response could not be read as HTTP, in the parser's words, what is wrong with the certificate, or why there is no
+    access token; None for every other outcome
     """
 
 
@@ -720,7 +720,7 @@ class PingResult(Model):
     body_snippet: str | None
     """Beginning of the response body"""
     detail: str | None
-    """Why there was no access token, or why the response could not be read"""
+    """As of an attempt: why there was no access token, for example"""
 
 
 RecoveryStatus: TypeAlias = Literal[

@@ -75,14 +75,14 @@ const encode = Schema.encodeSync(Schema.parseJson(OAuth))
 export const BLOCKED = "the token server's address is not allowed"
 
 /** What a token request without an answer means. */
-const reasonOf = ({ result }: Answer): string =>
+const reasonOf = ({ detail, result }: Answer): string =>
   result === "timeout"
     ? "the token server did not answer in time"
     : result === "dns_error"
       ? "the name of the token server does not resolve"
       : result === "blocked_address"
         ? BLOCKED
-        : `the token server could not be reached: ${result}`
+        : `the token server could not be reached: ${detail ?? result}`
 
 export class AccessTokens {
   readonly #exchange: Exchange

@@ -42,9 +42,23 @@ export const resultOfError = (error: Error & { readonly code?: string }): Result
   return /socket hang up|closed/i.test(error.message) ? "connection_reset" : "network_error"
 }
 
-/** The parser's reason for not accepting a response, in its own words; null for every other error. Decision D-30. */
-export const detailOfError = ({ code, reason }: Error & { readonly code?: string; readonly reason?: string }): string | null =>
-  code?.startsWith("HPE_") === true ? (reason ?? code) : null
+const UNKNOWN_ISSUER = "the certificate's authority is not known, or its chain is incomplete"
+/** Why a certificate is not accepted. */
+const certificateFaults: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "the certificate has expired",
+  CERT_NOT_YET_VALID: "the certificate is not valid yet",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another host",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "the certificate is self-signed",
+  CERT_SIGNATURE_FAILURE: UNKNOWN_ISSUER,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_ISSUER,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_ISSUER,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_ISSUER,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_ISSUER
+}
+
+/** The parser's reason for not accepting a response, in its own words, or what is wrong with a certificate; null for other errors. Decision D-30. */
+export const detailOfError = ({ code = "", reason }: Error & { readonly code?: string; readonly reason?: string }): string | null =>
+  code.startsWith("HPE_") ? (reason ?? code) : (certificateFaults[code] ?? null)
 
 /**
  * Merges repetitions of one `Content-Length` in the head of a response, in place and without changing its length: RFC 9112,
