@@ -145,9 +145,9 @@ try {
   const listened = await record(...listen, { ...env, CUSTODY_KEY: keys.owner }, async (printed) => {
     await printed(/#3/g)
     await first.stop()
-    await printed(/was lost/g)
+    await printed(/Connecting again/g)
     second = startDemo(env)
-    await printed(/nothing was missed/g)
+    await printed(/No event was missed/g)
     await printed(/✓ 204/g, 12)
   })
   await second?.stop()
