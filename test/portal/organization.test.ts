@@ -112,7 +112,10 @@ describe("members", () => {
     for (const id of ["user_gone", "user_m"])
       expect([id, ...(await refusal(owner, "POST", `/api/members/${id}/invite`, {}))]).toEqual([id, 409, "invitation_refused"])
     expect(await refusal(owner, "POST", "/api/members/user_r/invite", {})).toEqual([503, "service_unavailable"])
-    const invited = await owner.request("POST", "/api/members/user_new/invite", {})
+    const invitations = await Promise.all(Array.from({ length: 4 }, () => owner.request("POST", "/api/members/user_new/invite", {})))
+    expect(invitations.map(({ status }) => status).sort()).toEqual([200, 429, 429, 429])
+    const [invited] = invitations.filter(({ status }) => status === 200)
+    if (invited === undefined) throw new Error("not invited")
     expect([invited.status, Object.keys(invited.json)]).toEqual([200, ["expiresAt"]])
     expect(await refusal(owner, "POST", "/api/members/user_new/invite", {})).toEqual([429, "rate_limited"])
     expect(mails.map(({ to }) => to)).toEqual([["user_new@example.com"]])
@@ -127,6 +130,16 @@ describe("members", () => {
     )
     expect(entry).toMatchObject({ actor: { type: "session", userId: "user_a" }, target: { type: "account" } })
     expect(app.main?.output()).not.toContain(token)
+  })
+
+  test("are not invited with the address of another account, whose existence stays unknown", async () => {
+    await app.feed([user("user_same", "org_a", [], { name: "Sam Same", email: "user_z@example.com" })])
+    const { json, status } = await owner.request("POST", "/api/members/user_same/invite", {})
+    expect([status, json.code, json.detail]).toEqual([
+      409,
+      "invitation_refused",
+      "This person cannot be invited. Ask the operator of the service."
+    ])
   })
 
   test("are signed out by owners of the organization only, which is audited", async () => {

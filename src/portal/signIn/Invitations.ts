@@ -15,8 +15,8 @@ import * as Id from "../../values/Id.ts"
 /** Default validity of an invitation. */
 export const VALIDITY = Duration.hours(72)
 
-/** The user cannot be invited. */
-export class InvalidInvitation extends Data.TaggedError("InvalidInvitation")<{ readonly message: string }> {}
+/** The user cannot be invited; for another `waitS` seconds if it is too early. The message may name other accounts. */
+export class InvalidInvitation extends Data.TaggedError("InvalidInvitation")<{ readonly message: string; readonly waitS?: number }> {}
 
 /** A new invitation; the token is returned only here. */
 export interface Invitation {
@@ -48,7 +48,8 @@ const decodeInvited = decodeRows(Schema.Struct({ id: Schema.String, ...Invited.f
       known: Schema.Boolean,
       taken: Schema.Boolean
     })
-  )
+  ),
+  decodeWaits = decodeRows(Schema.Struct({ waitS: Schema.Number }))
 
 const hash = (token: string): Buffer => createHash("sha256").update(token).digest()
 const invalid = () => problem("invitation_invalid", "The invitation was already used, has expired or is invalid. Ask for a new one.")
@@ -66,10 +67,13 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         ${lock ? sql`FOR UPDATE OF i` : sql``}`)
 
     return {
-      /** Invites a user of the record feed; an earlier unused invitation becomes invalid. */
+      /**
+       * Invites a user of the record feed; an earlier unused invitation becomes invalid. With `againS` it must be that many
+       * seconds old.
+       */
       create: Effect.fn("Invitations.create")(function* (
         userId: string,
-        options: { readonly reset: boolean; readonly validity: Duration.Duration },
+        options: { readonly reset: boolean; readonly validity: Duration.Duration; readonly againS?: number },
         actor: Actor = OPERATOR
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
@@ -87,6 +91,14 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
           return yield* refuse(
             `The user ${userId} already has an account. Use --reset to let them choose a new password and second factor.`
           )
+        }
+        if (options.againS !== undefined) {
+          // A statement of its own: it sees what another one committed while this one waited for the lock.
+          const [early] = yield* decodeWaits(sql`
+            SELECT ceil(extract(epoch FROM max(created_at) - clock_timestamp()) + ${options.againS})::integer AS "waitS"
+            FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL
+            HAVING max(created_at) > clock_timestamp() - make_interval(secs => ${options.againS})`)
+          if (early !== undefined) return yield* new InvalidInvitation({ message: `The user ${userId} was just invited.`, ...early })
         }
         const token = randomBytes(24).toString("base64url")
         const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()

@@ -1,7 +1,7 @@
 /** The portal's routes for the organization's users, for its owners. A user of another organization is as absent as none. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect, Redacted } from "effect"
-import { Mailer } from "../../delivery/notices/Mailer.ts"
+import { Mailer, MailFailed } from "../../delivery/notices/Mailer.ts"
 import { letterOf } from "../../delivery/notices/message.ts"
 import { answer, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
@@ -15,6 +15,8 @@ import { tooMany } from "./tooMany.ts"
 
 /** Shortest time between two invitations of a user, in seconds: each is an e-mail. */
 const AGAIN_S = 60
+/** Longest time for the mail server, shorter than the listener's for a response. */
+const SENDING = "20 seconds"
 
 const member = (organizationId: string, id: string) =>
   Effect.gen(function* () {
@@ -56,20 +58,27 @@ export const layer = HttpApiBuilder.group(PortalApi, "members", (handlers) =>
     .handle("inviteMember", ({ path }) =>
       Effect.gen(function* () {
         const session = yield* (yield* Sessions).owner
-        const { hasAccount, id, invitedAt, isActive, name } = yield* member(session.organizationId, path.id)
+        const { hasAccount, id, isActive, name } = yield* member(session.organizationId, path.id)
         const { send } = yield* Mailer
         if (send === undefined) return yield* refused("The service has no mail server. Ask its operator to invite this person.")
         if (!isActive) return yield* refused(`${name} is deactivated.`)
         if (hasAccount) return yield* refused(`${name} already has an account. To reset it, ask the operator of the service.`)
-        const wait = invitedAt === null ? 0 : Math.ceil(AGAIN_S - (Date.now() - Date.parse(invitedAt)) / 1_000)
-        if (wait > 0) return yield* tooMany(`${name} was just invited.`, wait)
         const origin = yield* requireOrigin
-        const invitation = yield* (yield* Invitations).create(id, { reset: false, validity: VALIDITY }, sessionActor(session)).pipe(
-          Effect.catchTag("SqlError", Effect.die),
-          Effect.catchTag("InvalidInvitation", ({ message }) => refused(message))
-        )
+        const invitation = yield* (yield* Invitations)
+          .create(id, { reset: false, validity: VALIDITY, againS: AGAIN_S }, sessionActor(session))
+          .pipe(
+            Effect.catchTag("SqlError", Effect.die),
+            Effect.catchTag("InvalidInvitation", ({ message, waitS }) =>
+              Effect.gen(function* () {
+                if (waitS !== undefined) return yield* tooMany(`${name} was just invited.`, waitS)
+                yield* Effect.logWarning(`portal: an invitation was refused: ${message}`)
+                return yield* refused("This person cannot be invited. Ask the operator of the service.")
+              })
+            )
+          )
         const mail = letter(session.organizationName, invitation, origin)
         yield* send({ ...mail, to: invitation.email, messageId: `${Id.make("inv")}@custody-data-service` }).pipe(
+          Effect.timeoutFail({ duration: SENDING, onTimeout: () => new MailFailed({ cause: `no answer within ${SENDING}` }) }),
           Effect.tapError(({ cause }) => Effect.logWarning("portal: an invitation could not be sent", cause)),
           Effect.mapError(() =>
             problem("service_unavailable", "The mail server did not accept the e-mail. Try again in a minute.", {
