@@ -126,11 +126,10 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
         }
         const current = (yield* access.current([reader])).get(reader)
         if (current === undefined)
-          return yield* problem(
-            "revoked_api_key",
-            "The API key was revoked, has expired, or is no longer allowed from this address.",
-            rejected
-          )
+          return yield* reader.keyId === null
+            ? // Only the portal's requests have a session; the API's contract has no such error.
+              Effect.die(problem("signed_out", "Sign in to continue."))
+            : problem("revoked_api_key", "The API key was revoked, has expired, or is no longer allowed from this address.", rejected)
         if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
         reader = current
         page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
