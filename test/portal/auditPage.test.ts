@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Page } from "playwright-core"
 import { create, patch } from "../support/webhookFixtures.ts"
-import { invite } from "./client.ts"
+import { signedIn } from "./client.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
@@ -20,12 +20,20 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     const { secret } = await app.key("user_a", { label: "Back office" })
     const { id } = await create(app, secret, { url: receiver.url("/hooks"), description: "Ledger" })
     await patch(app, secret, id, { status: "PAUSED" })
-    await invite(app, "user_m")
+    await signedIn(app, "user_m")
+    const { key: other } = await app.key("user_m", { label: "Max's import" })
+    await page.evaluate(`Promise.all(["members/user_m/end-sessions", "keys/${other.id}/revoke"].map((path) => fetch("/portal/api/" + path,
+      { method: "POST", headers: { "content-type": "application/json", "x-portal": "1" }, body: "{}" })))`)
     await page.getByRole("link", { name: "Audit log" }).click()
     await entry("Ada Keller created the webhook Ledger").waitFor()
     const changed = entry("Ada Keller changed the webhook Ledger")
     expect(await changed.textContent()).toMatch(/status: ACTIVE → PAUSED\s*With the API key Back office from 127\.0\.0\.1.*\d\d:\d\d:\d\d/)
     await entry(/An operator invited Max Muster.*At the command line/).waitFor()
+    await entry("Ada Keller ended the sessions of Max Muster").waitFor()
+    // A key has a page only for its user.
+    const revoked = entry("Ada Keller revoked the API key Max's import")
+    await revoked.waitFor()
+    expect([await revoked.getByRole("link").count(), await changed.getByRole("link", { name: "Back office" }).count()]).toEqual([0, 1])
     await entry(/Ada Keller accepted the invitation.*In the portal from/)
       .first()
       .waitFor()

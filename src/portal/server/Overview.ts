@@ -46,8 +46,15 @@ export type EventCounts = typeof EventCounts.Type
 export const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
 export type AssetName = typeof AssetName.Type
 
-/** The name of a person, key or webhook of the audit log; `webhookId` is the webhook that it is or belongs to, null once deleted. */
-export const AuditName = Schema.Struct({ name: Schema.String, webhookId: Schema.NullOr(Schema.String) })
+/**
+ * The name of a person, key or webhook of the audit log. `webhookId` is the webhook that it is or belongs to, null once deleted;
+ * `userId` is the user of a key.
+ */
+export const AuditName = Schema.Struct({
+  name: Schema.String,
+  webhookId: Schema.NullOr(Schema.String),
+  userId: Schema.NullOr(Schema.String)
+})
 export type AuditName = typeof AuditName.Type
 
 /** Results of attempts, as {@link Traffic} counts them. */
@@ -159,15 +166,16 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         if (!principal.isOwner) return Effect.succeed({})
         const ofWebhook =
           sql.literal(`CASE WHEN w.description = '' THEN substring(w.url FROM '^https://([^/?#]+)') ELSE w.description END AS name,
-          CASE WHEN w.deleted_at IS NULL THEN w.id END AS "webhookId" FROM webhooks w`)
+          CASE WHEN w.deleted_at IS NULL THEN w.id END AS "webhookId", NULL AS "userId" FROM webhooks w`)
         const its = sql`w.organization_id = ${principal.organizationId}`
         return Effect.orDie(
           Effect.map(
             decodeAuditNames(sql`
-              SELECT u.id, u.name, NULL AS "webhookId" FROM users u WHERE u.id = ANY(${ids}) AND u.organization_id = ${principal.organizationId}
-              UNION ALL SELECT k.id, CASE WHEN k.label = '' THEN k.hint ELSE k.label END, NULL FROM api_keys k JOIN users u ON u.id = k.user_id
+              SELECT u.id, u.name, NULL AS "webhookId", NULL AS "userId" FROM users u
+              WHERE u.id = ANY(${ids}) AND u.organization_id = ${principal.organizationId}
+              UNION ALL SELECT k.id, CASE WHEN k.label = '' THEN k.hint ELSE k.label END, NULL, k.user_id FROM api_keys k JOIN users u ON u.id = k.user_id
               WHERE k.id = ANY(${ids}) AND u.organization_id = ${principal.organizationId}
-              UNION ALL SELECT o.id, o.name, NULL FROM organizations o WHERE o.id = ANY(${ids}) AND o.id = ${principal.organizationId}
+              UNION ALL SELECT o.id, o.name, NULL, NULL FROM organizations o WHERE o.id = ANY(${ids}) AND o.id = ${principal.organizationId}
               UNION ALL SELECT w.id, ${ofWebhook} WHERE w.id = ANY(${ids}) AND ${its}
               UNION ALL SELECT d.id, ${ofWebhook} JOIN deliveries d ON d.webhook_id = w.id
               WHERE d.id = ANY(${ids}) AND d.id >= ${oldestId("del")} AND ${its}

@@ -12,6 +12,7 @@ import { Page } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
 import { actions, actionWords, fieldWords, sentenceOf, valueWords } from "./auditSentences.ts"
 
 const names = ["actor", "action", "after", "before"] as const
@@ -33,11 +34,17 @@ export const AuditLogPage = () => {
   const { data: named } = useBeside("/audit-names", ids, false)
   const nameOfVault = useNames()
   const nameOf = (id: string) => named?.[id]?.name ?? nameOfVault(id)
+  const user = useUser()
+  /** The page of a webhook, or of a key of the signed-in user: others have none. */
+  const pageOf = (id: string) => {
+    const { userId, webhookId } = named?.[id] ?? {}
+    return webhookId ? `/webhooks/${webhookId}` : userId === user.id ? `/keys/${id}` : undefined
+  }
   return (
     <Page
       title="Audit log"
       lead="Who did what to webhooks, deliveries, API keys and accounts of your organization in the last 400 days."
-      actions={<Export name="audit-log" source={list.source} lines={linesOf} />}
+      actions={<Export name="audit-log" source={list.source} lines={linesOf()} />}
     >
       <Filters filters={filters}>
         <Select label="Person" value={actor} onValue={(value) => filters.set({ actor: value })}>
@@ -68,7 +75,7 @@ export const AuditLogPage = () => {
             <p>{filters.any ? "Change or clear the filters." : "Changes by people and programs are recorded here."}</p>
           </Empty>
         }
-        row={(entry) => <Entry entry={entry} nameOf={nameOf} webhookOf={(id) => named?.[id]?.webhookId ?? null} />}
+        row={(entry) => <Entry entry={entry} nameOf={nameOf} pageOf={pageOf} />}
       />
     </Page>
   )
@@ -77,21 +84,19 @@ export const AuditLogPage = () => {
 const Entry = ({
   entry,
   nameOf,
-  webhookOf
+  pageOf
 }: {
   readonly entry: AuditEntry
   readonly nameOf: (id: string) => string
-  readonly webhookOf: (id: string) => string | null
+  readonly pageOf: (id: string) => string | undefined
 }) => {
   const { actor, at, changes, clientAddress, target: of } = entry
   const { target, what, who } = sentenceOf(entry, nameOf)
-  const webhookId = webhookOf(of.id)
-  const to = webhookId !== null ? `/webhooks/${webhookId}` : of.type === "api_key" ? `/keys/${of.id}` : undefined
   return (
     <article className="row audit">
       <div>
         <h2>
-          {who} {what} {target === undefined ? null : to === undefined ? <bdi>{target}</bdi> : <Link to={to}>{target}</Link>}
+          {who} {what} {target === undefined ? null : <Name to={pageOf(of.id)} name={target} />}
         </h2>
         {Object.entries(changes).map(([field, change]) =>
           // The sentence names it.
@@ -110,7 +115,7 @@ const Entry = ({
         <p className="under">
           {actor.type === "key" && actor.id !== null ? (
             <>
-              With the API key <Link to={`/keys/${actor.id}`}>{nameOf(actor.id)}</Link>
+              With the API key <Name to={pageOf(actor.id)} name={nameOf(actor.id)} />
             </>
           ) : actor.type === "session" ? (
             "In the portal"
@@ -134,6 +139,9 @@ const Entry = ({
   )
 }
 
+const Name = ({ name, to }: { readonly name: string; readonly to: string | undefined }) =>
+  to === undefined ? <bdi>{name}</bdi> : <Link to={to}>{name}</Link>
+
 const Value = ({ nameOf, value }: { readonly value: unknown; readonly nameOf: (id: string) => string }) =>
   typeof value === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? (
     <Time at={value} as="second" />
@@ -144,32 +152,36 @@ const Value = ({ nameOf, value }: { readonly value: unknown; readonly nameOf: (i
 /** Ids per request for names. */
 const BATCH = 100
 
-/** Entries as lines of a file, with the names of people, keys, webhooks and users. */
-const linesOf = async (rows: ReadonlyArray<AuditEntry>) => {
-  const ids = [...new Set(rows.flatMap(idsOf))]
-  const starts = Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, index) => index * BATCH)
+/** Makes entries lines of a file, with the names of people, keys, webhooks and users; asks for each name once. */
+const linesOf = () => {
   const found = new Map<string, string>()
-  for (const start of starts)
-    for (const [id, { name }] of Object.entries(await getById("/audit-names", ids.slice(start, start + BATCH)))) found.set(id, name)
   const nameOf = (id: string) => found.get(id) ?? id
-  return rows.map((entry) => {
-    const { action, actor, at, changes, clientAddress, id, requestId, target: of } = entry
-    const { target, what, who } = sentenceOf(entry, nameOf)
-    return {
-      at,
-      who,
-      what: target === undefined ? what : `${what} ${target}`,
-      key: actor.type === "key" && actor.id !== null ? nameOf(actor.id) : "",
-      clientAddress,
-      changes,
-      action,
-      actorType: actor.type,
-      actorId: actor.id,
-      userId: actor.userId,
-      targetType: of.type,
-      targetId: of.id,
-      requestId,
-      id
+  return async (rows: ReadonlyArray<AuditEntry>) => {
+    const ids = [...new Set(rows.flatMap(idsOf))].filter((id) => !found.has(id))
+    for (let start = 0; start < ids.length; start += BATCH) {
+      const asked = ids.slice(start, start + BATCH)
+      const names = await getById("/audit-names", asked)
+      for (const id of asked) found.set(id, names[id]?.name ?? id)
     }
-  })
+    return rows.map((entry) => {
+      const { action, actor, at, changes, clientAddress, id, requestId, target: of } = entry
+      const { target, what, who } = sentenceOf(entry, nameOf)
+      return {
+        at,
+        who,
+        what: target === undefined ? what : `${what} ${target}`,
+        key: actor.type === "key" && actor.id !== null ? nameOf(actor.id) : "",
+        clientAddress,
+        changes,
+        action,
+        actorType: actor.type,
+        actorId: actor.id,
+        userId: actor.userId,
+        targetType: of.type,
+        targetId: of.id,
+        requestId,
+        id
+      }
+    })
+  }
 }

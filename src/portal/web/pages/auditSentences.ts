@@ -68,10 +68,16 @@ export interface Sentence {
 export const sentenceOf = ({ action, actor, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
   // Nobody is known before the sign-in.
   const person = action === "account.sign_in_failed" ? null : actor.userId
+  const own = target.type === "account" && target.id === person
   return {
     who: person === null ? others[actor.type] : nameOf(person),
-    what: isKnown(action) ? did[action] : `${actionWords(action).toLowerCase()}:`,
-    target: target.type === "account" && target.id === person ? undefined : nameOf(target.id)
+    what:
+      action === "account.sessions_ended" && !own
+        ? "ended the sessions of"
+        : isKnown(action)
+          ? did[action]
+          : `${actionWords(action).toLowerCase()}:`,
+    target: own ? undefined : nameOf(target.id)
   }
 }
 
