@@ -115,10 +115,13 @@ describe.skipIf(!hasBrowser)("the search", () => {
     const { data, searched } = (await visitor.get(`/api/search?q=${encodeURIComponent(text)}`)).json
     return { searched, found: data.map(({ is, label, note }: Found) => `${is}: ${label}, ${note}`) }
   }
+  /** Of a chain whose hashes are short. */
+  const short = "7HqJ2vXcTnR5kWpZ8sLdYbGf3uMa"
   let hash = "",
     eventId = ""
   beforeAll(async () => {
     if (!hasBrowser) return
+    await app.feed([transaction("vault_a", 4_712, { hash: short })])
     await app.feed([transaction("vault_a", 4_711, { hash: `0x${"5eed0c".repeat(10)}cafe` })])
     const { data } = (await member.get("/api/v1/webhook-events?limit=1")).json
     ;[hash, eventId] = [data[0].payload.data.transaction.hash, data[0].id]
@@ -128,7 +131,9 @@ describe.skipIf(!hasBrowser)("the search", () => {
     const event = `event: transaction.confirmed, ${eventId}`,
       received = "transaction: Received, confirmed, Exchange hot wallet"
     for (const [text, searched, found] of [
-      [hash, "transaction hashes and their events, deposit addresses", [received, event]],
+      [hash, "transaction hashes that begin so, events of a whole one, deposit addresses", [received, event]],
+      [hash.slice(0, -2), "transaction hashes that begin so, events of a whole one, deposit addresses", [received]],
+      [short, "transaction hashes that begin so", [received, expect.stringMatching(/^event: transaction.confirmed/)]],
       [hash.slice(0, 12), "transaction hashes that begin so, deposit addresses", [received]],
       [hash.slice(0, 12).toUpperCase().replace("0X", "0x"), "transaction hashes that begin so", [received]],
       [hash.slice(0, 7), "names, URLs and ids", []],

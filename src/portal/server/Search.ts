@@ -5,7 +5,6 @@
  * {@link LOOK} rows of all organizations, and must be long enough that this is all of them but by chance.
  */
 
-import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
@@ -20,8 +19,8 @@ const FEW = 6
 const LOOK = 1_000
 /** Shortest beginning of a hash, in characters, `0x` included; a shorter text is only looked for in names. */
 const HASH_MIN = 8,
-  /** Length from which a text is a whole hash. */
-  HASH_WHOLE = 64
+  /** Length from which a text may be a whole hash, whose events are looked for. */
+  HASH_EVENTS = 20
 /** Shortest beginning of an event's or a delivery's id, without its prefix: it stands for one second. */
 const ID_MIN = 8,
   /** Length of a whole id, without its prefix. */
@@ -88,20 +87,17 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
           JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
           WHERE e.id >= ${oldestId("evt")} AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)} ORDER BY d.id LIMIT ${FEW})`)
 
-    /** Transactions by a whole hash. */
-    const ofHash = (hash: string) => sql`transactions t WHERE t.hash = ${hash}`
-    /** Transactions by the beginning of a hash. */
-    const beginning = (hash: string) =>
-      sql`(SELECT n.* FROM transactions n WHERE n.hash >= ${hash} AND n.hash < ${after(hash)} ORDER BY n.hash LIMIT ${LOOK}) t WHERE true`
-
-    const byHash = (principal: PrincipalState, from: Statement.Fragment) =>
+    /** Transactions by a hash or its beginning. */
+    const byHash = (principal: PrincipalState, hash: string) =>
       decode(sql`
         SELECT 'transaction' AS "is", CASE t.direction WHEN 'inbound' THEN 'Received' ELSE 'Sent' END || ', ' || t.status AS label,
           v.label AS note, t.timestamp AS at, '/vaults/' || v.id || '?show=transactions&hash=' || t.hash AS "to"
-        FROM (SELECT t.* FROM ${from}) t JOIN vaults v ON v.id = t.vault_id
+        FROM (SELECT n.* FROM transactions n WHERE n.hash >= ${hash} AND n.hash < ${after(hash)} ORDER BY n.hash LIMIT ${LOOK}) t
+        JOIN vaults v ON v.id = t.vault_id
         WHERE ${seesVault(sql, principal, sql.literal("t.vault_id"))}
         ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`)
 
+    /** Events of the transactions with a whole hash. */
     const eventsOfHash = (principal: PrincipalState, hash: string) =>
       decode(sql`
         SELECT 'event' AS "is", e.kind AS label, e.id AS note, e.occurred_at AS at, '/events/' || e.id AS "to"
@@ -130,22 +126,22 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
         const inNames = "names, URLs and ids of vaults, webhooks and API keys"
         const isId = /^(evt|del)_/.test(text)
         const rest = text.length - 4
-        const hash = ChainNames.hash(text)
+        const hash = beginningOf(text)
         const [searched, parts] = isId
           ? rest < ID_MIN
             ? [`nothing yet: at least ${ID_MIN} characters after ${text.slice(0, 4)} are needed`, []]
             : [`ids of events and deliveries${rest < ID_WHOLE ? " that begin so" : ""}`, [byId(principal, text)]]
           : text.length < HASH_MIN || text.includes(" ")
             ? [inNames, [names]]
-            : text.length < HASH_WHOLE
-              ? [
-                  `transaction hashes that begin so, deposit addresses, and ${inNames}`,
-                  [byHash(principal, beginning(beginningOf(text))), byAddress(principal, ChainNames.address(text)), names]
+            : [
+                `transaction hashes that begin so${text.length < HASH_EVENTS ? "" : ", events of a whole one"}, deposit addresses, and ${inNames}`,
+                [
+                  byHash(principal, hash),
+                  ...(text.length < HASH_EVENTS ? [] : [eventsOfHash(principal, hash)]),
+                  byAddress(principal, ChainNames.address(text)),
+                  names
                 ]
-              : [
-                  `transaction hashes and their events, deposit addresses, and ${inNames}`,
-                  [byHash(principal, ofHash(hash)), eventsOfHash(principal, hash), byAddress(principal, ChainNames.address(text)), names]
-                ]
+              ]
         return Effect.orDie(Effect.map(Effect.all(parts), (found) => ({ data: found.flat(), searched })))
       }
     }
