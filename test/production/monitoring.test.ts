@@ -104,6 +104,19 @@ describe("dashboard and alert rules", () => {
     expect(read('sum by (a) (b{c="d", e!="f"})').metrics).toEqual([{ metric: "b", labels: ["c", "e", "a"] }])
   })
 
+  test("only processes of the API export what tells that one is there", async () => {
+    const metric = read(rules.find(({ alert }) => alert === "CustodyApiDown")?.expr ?? "").metrics[0]?.metric ?? ""
+    for (const [roles, has] of [
+      [["worker", "dispatcher"], false],
+      [["api"], true]
+    ] as const) {
+      const one = await app.start(roles)
+      const found = await (await fetch(`${one.platformUrl}/metrics`)).text()
+      await one.end()
+      expect([roles, found.includes("\ncustody_dependency_up{"), found.includes(`\n${metric} `)]).toEqual([roles, true, has])
+    }
+  })
+
   test("every metric of the service is on the dashboard", () => {
     const shown = new Set(
       panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => [...expr.matchAll(/custody_\w+/g)].map(String)))

@@ -46,6 +46,8 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
     const readers = yield* OpenReaders
     let stopping = false
     let opened = 0
+    // Exported from the start, and by processes of the API only: an alert asks whether any is there.
+    open.unsafeUpdate(0, [])
 
     const release = (stream: Stream) => {
       if (!streams.delete(stream)) return
