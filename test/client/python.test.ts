@@ -12,7 +12,7 @@ import { cli, useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
 import { outcome, python, run } from "../support/languages.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
-import { balance, smallest, transaction } from "../support/records.ts"
+import { balance, smallest, transaction, user, vault } from "../support/records.ts"
 
 const source = path.resolve(import.meta.dir, "../../clients/python")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-python-"))
@@ -210,5 +210,10 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(found).toMatch(/^\S+: -2\.999999999999999998 of ethereum\/native is not explained by transactions\n$/)
     const lines = fs.readFileSync(path.join(folder, "year.csv"), "utf8").split("\r\n")
     expect(lines.filter((line) => line.includes(",3,0,0.000000000000000002,"))).toHaveLength(1)
+    // A year before the vaults, of which one may have no statement yet.
+    await app.feed([vault("vault_late", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_late"])])
+    const before = await run([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(-20) } })
+    expect(before.split("\n")).toEqual([expect.any(String), expect.any(String), ""])
+    for (const line of before.trim().split("\n")) expect(line).toEndWith(`: The vault's statements begin at ${day(-7)}.`)
   }, 60_000)
 })

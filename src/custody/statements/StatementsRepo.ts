@@ -1,11 +1,12 @@
 /** Reads of statements, each with the caller's visibility. C-6. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option, Schema, Struct } from "effect"
+import { Duration, Effect, Option, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
 import { StatementSummary } from "../../values/Statement.ts"
 
 const Row = Schema.Struct({
@@ -22,7 +23,7 @@ const Row = Schema.Struct({
 export type StatementRow = typeof Row.Type
 
 const decode = decodeRows(Row)
-const decodeSealed = decodeRows(Schema.Struct({ first: Schema.NullOr(Schema.String), next: Schema.NullOr(Schema.String) }))
+const decodeSealed = decodeRows(Schema.Struct({ first: Schema.String, next: Schema.String }))
 const decodeSummary = decodeRows(Schema.Struct(Struct.pick(StatementSummary.fields, "firstHash", "lastHash", "assets")))
 
 /** Days, both inclusive. */
@@ -42,6 +43,7 @@ export const statementJson = ({ assets, date, hash, jws, previousHash, revision,
 export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/StatementsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const history = Duration.toSeconds((yield* Settings).statementHistory)
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
@@ -74,12 +76,14 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           )
         ),
 
-      /** The first day of a visible vault's statements, and the first day after them. Without statements, both are null. */
+      /** The first day of a visible vault's statements, and the first day after them. Without statements, both are where they will begin. */
       sealed: (principal: PrincipalState, vaultId: string) =>
         Effect.orDie(
           Effect.map(
             decodeSealed(sql`
-              SELECT c.first_date::text AS first, c.next_date::text AS next FROM vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
+              SELECT coalesce(c.first_date, start.date)::text AS first, coalesce(c.next_date, start.date)::text AS next
+              FROM vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
+              CROSS JOIN LATERAL (SELECT (v.recorded_at - ${history}::float8 * interval '1 second')::date AS date) start
               WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`),
             (rows) => Option.fromNullable(rows[0])
           )

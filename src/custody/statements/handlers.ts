@@ -37,8 +37,8 @@ const checkDays = ({ from, to }: DayRange, most?: number) => {
 }
 
 /** A statement to come: the days of a vault are sealed in order. */
-const notSealed = (date: string, first: string | null) =>
-  first !== null && date < first ? `The vault's statements begin at ${first}.` : `The statement of ${date} is not sealed yet.`
+const notSealed = (date: string, first: string) =>
+  date < first ? `The vault's statements begin at ${first}.` : `The statement of ${date} is not sealed yet.`
 
 /** Whether an `Accept` header prefers CSV to JSON. */
 const prefersCsv = (accept: string | undefined): boolean => {
@@ -99,8 +99,7 @@ export const layer = HttpApiBuilder.group(
             const found = yield* statements.find(principal, vaultId, date, revision)
             if (Option.isSome(found)) return wantsCsv ? csv(csvOfLines(linesIn(found.value))) : json(statementJson(found.value))
             const sealed = Option.getOrUndefined(yield* statements.sealed(principal, vaultId))
-            const isToCome =
-              sealed !== undefined && (sealed.first === null || sealed.next === null || date < sealed.first || date >= sealed.next)
+            const isToCome = sealed !== undefined && (date < sealed.first || date >= sealed.next)
             return yield* isToCome ? problem("not_found", notSealed(date, sealed.first)) : notFound()
           })
         )
@@ -115,8 +114,7 @@ export const layer = HttpApiBuilder.group(
             const sealed = Option.getOrUndefined(yield* statements.sealed(principal, vaultId))
             if (sealed === undefined) return yield* notFound()
             const { first, next } = sealed
-            const from = later(asked.from, first ?? "")
-            if (first === null || next === null) return yield* problem("not_sealed", notSealed(from, null))
+            const from = later(asked.from, first)
             if (to < first) return yield* problem("not_sealed", notSealed(to, first))
             if (to >= next) return yield* problem("not_sealed", notSealed(later(from, next), first))
             yield* checkDays({ from, to }, SUMMARY_DAYS)

@@ -147,6 +147,8 @@ describe("the summary of a period", () => {
     ])
     expect(await problem("from=2090-01-01&to=2090-01-31")).toEqual([409, "not_sealed", "The statement of 2090-01-01 is not sealed yet."])
     expect(await problem("from=2000-01-01&to=2000-01-31")).toEqual([409, "not_sealed", `The vault's statements begin at ${dayOf(-DAYS)}.`])
+    const unsealed = await app.get(`/v1/vaults/${await fresh()}/statement-summary?from=2000-01-01&to=2000-01-31`, key())
+    expect([unsealed.json.code, unsealed.json.detail]).toEqual(["not_sealed", `The vault's statements begin at ${dayOf(-DAYS)}.`])
     for (const [query, field] of [
       [`from=${dayOf(-1)}&to=${dayOf(-2)}`, "from"],
       [`from=${dayOf(-1)}`, "to"],
