@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
           blockNumber: "19505152",
           memo: "invoice \u202E07-4202"
         }),
-        transaction("vault_b", 2, { asset: usdc })
+        transaction("vault_b", 2, { asset: usdc, timestamp: "2024-06-01T12:00:59.999Z" })
       ],
       { "x-record-events": "none" }
     )
@@ -125,6 +125,11 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     expect([await rows.count(), await page.getByLabel("Asset").inputValue()]).toEqual([1, usdc])
     await page.getByLabel("Network").selectOption("ethereum")
     await until("every asset of the network", async () => (await rows.count()) === 2)
+    await page.getByLabel("Until").fill("2024-06-01T13:59")
+    await page.getByText("No transactions match these filters").waitFor()
+    // The minute of the end belongs to the period.
+    await page.getByLabel("Until").fill("2024-06-01T14:00")
+    await until("both transactions of the minute", async () => (await rows.count()) === 2)
   })
 
   test("a vault's balances of zero are last, and names cannot reorder text beside them", async () => {

@@ -7,7 +7,7 @@ import { useBeside, useNames, useOne } from "../data.ts"
 import { useList } from "../list.ts"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
-import { Filters, useFilters, utc } from "../parts/Filters.tsx"
+import { Filters, useFilters, utc, utcEnd } from "../parts/Filters.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
@@ -28,7 +28,7 @@ const idsOf = ({ actor, changes, target }: AuditEntry): ReadonlyArray<string> =>
 export const AuditLogPage = () => {
   const filters = useFilters(names)
   const { action, actor, after, before } = filters.values
-  const list = useList("/v1/audit-log", { actor, action, occurredAfter: utc(after), occurredBefore: utc(before) })
+  const list = useList("/v1/audit-log", { actor, action, occurredAfter: utc(after), occurredBefore: utcEnd(before) })
   const { data: people } = useOne("/people")
   const ids = [...new Set([...(list.rows?.flatMap(idsOf) ?? []), ...(actor === "" ? [] : [actor])])]
   const { data: named } = useBeside("/audit-names", ids, false)

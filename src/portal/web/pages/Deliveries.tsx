@@ -7,7 +7,7 @@ import { useList } from "../list.ts"
 import { assetsOf, EventLinks } from "../parts/EventSummary.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
-import { Filters, useFilters, utc } from "../parts/Filters.tsx"
+import { Filters, useFilters, utc, utcEnd } from "../parts/Filters.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { wordOf } from "../parts/Status.tsx"
@@ -28,7 +28,7 @@ export const WebhookDeliveries = ({
   const { after, before, kind, status } = filters.values
   const list = useList(
     `/v1/webhooks/${webhook.id}/deliveries`,
-    { status, kind, createdAfter: utc(after), createdBefore: utc(before) },
+    { status, kind, createdAfter: utc(after), createdBefore: utcEnd(before) },
     { every: 3_000 }
   )
   const { data } = useBeside("/event-data", [...new Set(list.rows?.map(({ eventId }) => eventId) ?? [])], false)

@@ -8,7 +8,7 @@ import { LinkButton } from "../parts/Button.tsx"
 import { assetsOf, EventSummary } from "../parts/EventSummary.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
-import { Filters, useFilters, utc } from "../parts/Filters.tsx"
+import { Filters, useFilters, utc, utcEnd } from "../parts/Filters.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
@@ -21,7 +21,7 @@ export const EventsPage = () => {
   const { data: around } = usePortalContext()
   const filters = useFilters(names)
   const { after, before, kind, vaultId } = filters.values
-  const list = useList("/v1/webhook-events", { kind, vaultId, occurredAfter: utc(after), occurredBefore: utc(before) }, { every: 3_000 })
+  const list = useList("/v1/webhook-events", { kind, vaultId, occurredAfter: utc(after), occurredBefore: utcEnd(before) }, { every: 3_000 })
   const { data: counts } = useBeside("/event-counts", list.rows?.map(({ id }) => id) ?? [], 3_000)
   const symbolOf = useSymbols(assetsOf(list.rows?.map(({ payload }) => payload.data) ?? []))
   return (

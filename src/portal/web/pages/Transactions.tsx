@@ -9,7 +9,7 @@ import { Amount, grouped, placesOf, sum, useAllDigits } from "../parts/Amount.ts
 import { Network, OnChain } from "../parts/Chain.tsx"
 import { ExportFile } from "../parts/Export.tsx"
 import { Select, TextField, Toggle } from "../parts/Field.tsx"
-import { Filters, useFilters, utc } from "../parts/Filters.tsx"
+import { Filters, useFilters, utc, utcEnd } from "../parts/Filters.tsx"
 import { Empty } from "../parts/States.tsx"
 import { State, wordOf } from "../parts/Status.tsx"
 import { Table } from "../parts/Table.tsx"
@@ -24,7 +24,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
   const { after, asset, before, direction, hash, network, status } = filters.values
   const list = useList(
     `/v1/vaults/${vaultId}/transactions`,
-    { direction, status, network, asset, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
+    { direction, status, network, asset, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utcEnd(before) },
     { every: 10_000 }
   )
   const file = list.source.replace("/transactions?", "/transactions/export?")

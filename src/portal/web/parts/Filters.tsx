@@ -46,3 +46,9 @@ export const Filters = <N extends string>({ children, filters }: { readonly filt
 
 /** The value of the browser's date-time field, in the browser's zone, as the API expects it. */
 export const utc = (local: string): string => (local === "" || Number.isNaN(Date.parse(local)) ? "" : new Date(local).toISOString())
+
+/** The last millisecond of the field's minute, for a filter up to and including it. Stored times have no smaller unit. */
+export const utcEnd = (local: string): string => {
+  const start = utc(local)
+  return start === "" ? "" : new Date(Math.floor(Date.parse(start) / 60_000) * 60_000 + 59_999).toISOString()
+}
