@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { user } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
-import { useBrowser } from "./browser.ts"
+import { sizes, useBrowser } from "./browser.ts"
 import { invite, PASSWORD, signedIn } from "./client.ts"
 import { hasBrowser, PortalPage } from "./PortalPage.ts"
 import { usePortalService } from "./portalFixture.ts"
@@ -139,6 +139,8 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
   test("an owner sees the members and signs one out", async () => {
     await app.feed([user("user_n", "org_a", ["vault_a"], { name: "Nina Neu", email: "nina@northwind.example" })])
     const nina = await signedIn(app, "user_n")
+    // On a phone, the link is at the top.
+    await page.setViewportSize(sizes.narrow)
     await page.getByRole("link", { name: "Members" }).click()
     await portal.heading("Members").waitFor()
     await page.getByText("This service sends no e-mail").waitFor()

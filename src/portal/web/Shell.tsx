@@ -93,6 +93,12 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
             <Keyboard aria-hidden size={18} />
             <span>Keyboard shortcuts</span>
           </button>
+          {isOwner ? (
+            <NavLink to="/members" className="docs narrow">
+              <Users aria-hidden size={18} />
+              <span>Members</span>
+            </NavLink>
+          ) : null}
           <NavLink to="/account" className="who">
             <CircleUser aria-hidden size={20} />
             <span>
