@@ -61,9 +61,12 @@ public class Feed {
                     System.err.println("batch " + batch + " was refused: " + response.body());
                     System.exit(1);
                 }
-                wait = response.headers().firstValueAsLong("Retry-After").orElse(1);
+                String after = response.headers().firstValue("Retry-After").orElse("");
+                if (after.matches("\\d{1,9}")) wait = Long.parseLong(after);
+                System.err.println("batch " + batch + " is sent again: " + status);
             } catch (IOException noAnswer) {
                 // The batch may or may not have been applied.
+                System.err.println("batch " + batch + " is sent again: " + noAnswer);
             }
             Thread.sleep(wait * 1_000);
         }

@@ -29,9 +29,11 @@ def send(batch: UUID, history: bool, records: str) -> dict[str, object]:
         except HTTPError as error:
             if error.code < 500 and error.code not in (409, 429):
                 raise SystemExit(f"batch {batch} was refused: {error.read().decode()}") from None
-            wait = float(error.headers.get("Retry-After", "1"))
-        except (OSError, HTTPException):
-            wait = 1.0
+            after = error.headers.get("Retry-After", "")
+            wait, reason = (int(after) if after.isdecimal() else 1), str(error.code)
+        except (OSError, HTTPException) as error:
+            wait, reason = 1, repr(error)
+        print(f"batch {batch} is sent again: {reason}", file=sys.stderr)
         time.sleep(wait)
 
 

@@ -25,9 +25,12 @@ const send = async (batch: string, history: boolean, records: string): Promise<s
         console.error(`batch ${batch} was refused: ${text}`)
         process.exit(1)
       }
-      wait = Number(response.headers.get("retry-after") ?? 1)
-    } catch {
+      const after = response.headers.get("retry-after") ?? ""
+      if (/^\d{1,6}$/.test(after)) wait = Number(after)
+      console.error(`batch ${batch} is sent again: ${response.status}`)
+    } catch (error) {
       // No answer: the batch may or may not have been applied.
+      console.error(`batch ${batch} is sent again: ${error}`)
     }
     await setTimeout(wait * 1_000)
   }
