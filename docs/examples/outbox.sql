@@ -31,9 +31,15 @@ CREATE FUNCTION custody_next_batch() RETURNS TABLE (batch uuid, history boolean,
   GROUP BY o.batch, o.history
 $$;
 
+-- A hash or an asset as the service returns it: those of EVM chains in lower case.
+CREATE FUNCTION custody_name(name text) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+  SELECT CASE WHEN name ~ '(^0x[0-9a-fA-F]{64}|:0x[0-9a-fA-F]{40})$' THEN lower(name) ELSE name END
+$$;
+
 -- What is compared of a transaction.
 CREATE FUNCTION custody_line(record jsonb) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-  SELECT concat_ws(' ', record->>'network', record->>'hash', record->>'direction', record->>'status', record->>'asset', record->>'amount')
+  SELECT concat_ws(' ', record->>'network', custody_name(record->>'hash'), record->>'direction', record->>'status',
+    custody_name(record->>'asset'), trim_scale((record->>'amount')::numeric))
 $$;
 
 CREATE FUNCTION custody_hash(lines text[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
@@ -46,9 +52,10 @@ CREATE FUNCTION custody_reconcile(vault text, export text)
 RETURNS TABLE (ours bigint, theirs bigint, our_hash text, their_hash text, differences text[]) LANGUAGE sql AS $$
   WITH ours AS (
     SELECT custody_line(record) AS line FROM (
-      SELECT DISTINCT ON (record->'network', record->'hash', record->'index', record->'direction') record FROM custody_outbox
+      SELECT DISTINCT ON (record->'network', custody_name(record->>'hash'), coalesce((record->>'index')::int, 0), record->'direction') record
+      FROM custody_outbox
       WHERE record->>'type' = 'transaction' AND record->>'vaultId' = vault
-      ORDER BY record->'network', record->'hash', record->'index', record->'direction', id DESC
+      ORDER BY record->'network', custody_name(record->>'hash'), coalesce((record->>'index')::int, 0), record->'direction', id DESC
     ) latest
   ), theirs AS (
     SELECT custody_line(line::jsonb) AS line FROM string_to_table(export, E'\n') line WHERE line <> ''

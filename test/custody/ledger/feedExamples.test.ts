@@ -6,7 +6,7 @@ import { useApp } from "../../support/app.ts"
 import { documentText } from "../../support/document.ts"
 import { kept, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
 import { until } from "../../support/receiver.ts"
-import { hash, smallest, transaction, user, vault } from "../../support/records.ts"
+import { asset, hash, smallest, transaction, user, vault } from "../../support/records.ts"
 import { cache, dropDatabase, freshDatabase } from "../../support/servers.ts"
 
 const examples = path.resolve(import.meta.dir, "../../../docs/examples")
@@ -68,6 +68,20 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
          FROM events WHERE vault_id = $1 AND kind LIKE 'transaction.%' GROUP BY kind ORDER BY kind`,
         [ours]
       )
+    /** Batches wait while this runs. */
+    const whileLocked = async (use: () => Promise<unknown>) => {
+      const other = new pg.Client({ connectionString: app.databaseUrl })
+      await other.connect()
+      try {
+        await other.query("BEGIN; LOCK TABLE transactions")
+        await use()
+      } finally {
+        await other.end()
+      }
+    }
+    /** Connections of waiting batches. */
+    const waiting =
+      "FROM pg_stat_activity WHERE application_name = 'custody-ledger' AND datname = current_database() AND wait_event_type = 'Lock'"
     const reconciled = () => outcome([...command, "reconcile"], { cwd: examples, env })
 
     beforeAll(async () => {
@@ -94,10 +108,12 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     })
 
     test("sends history and then news, killed in between: nothing is missing, nothing comes twice", async () => {
-      start()
-      await until("the first batch", async () => (await count("sent_at IS NOT NULL")) > 0)
-      await kill()
-      expect(await count("sent_at IS NULL")).toBeGreaterThan(0)
+      await whileLocked(async () => {
+        start()
+        await until("a batch", async () => (await app.sql(`SELECT 1 ${waiting}`)).length > 0)
+        await kill()
+      })
+      expect(await count("batch IS NOT NULL AND sent_at IS NULL")).toBeGreaterThan(0)
       start()
       const news = async (from: number, step: number) => {
         const writer = new pg.Client({ connectionString: url })
@@ -131,22 +147,14 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     test("goes on by itself after a 503 and after a restart of the service", async () => {
       const seen = () => (app.main?.output().match(/"status":503/g) ?? []).length
       const before = seen()
-      const other = new pg.Client({ connectionString: app.databaseUrl })
-      await other.connect()
-      try {
-        await other.query("BEGIN; LOCK TABLE transactions")
+      await whileLocked(async () => {
         await insert([transaction(ours, first + 60_000, { status: "pending" }), transaction(ours, first + 60_000)])
         await until("a 503", async () => {
-          // The batch waits for the table, and loses its connection.
-          await other.query(
-            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-             WHERE application_name = 'custody-ledger' AND datname = current_database() AND wait_event_type = 'Lock'`
-          )
+          // The batch loses its connection.
+          await app.sql(`SELECT pg_terminate_backend(pid) ${waiting}`)
           return seen() > before
         })
-      } finally {
-        await other.end()
-      }
+      })
       await allSent()
 
       const ports = { PORT: new URL(env["API"] ?? "").port, PLATFORM_PORT: new URL(env["PLATFORM"] ?? "").port }
@@ -172,10 +180,24 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
 
     test("reconciles each vault, and names transactions that differ", async () => {
       env = { ...env, KEY: (await app.key(`user_${name}`)).secret }
+      // Other texts of the same values: upper case, trailing zeros, and no index.
+      const token = `ethereum/erc20:0x${"AB".repeat(20)}`
+      const { index, ...other } = transaction(ours, first + 68_284, { asset: token, amount: "1.500" })
+      await insert([
+        asset(token),
+        { ...other, index, status: "pending" },
+        {
+          ...other,
+          hash: `0x${hash(first + 68_284)
+            .slice(2)
+            .toUpperCase()}`
+        }
+      ])
+      await allSent()
       const equal = await reconciled()
       expect([equal.code, equal.error]).toEqual([0, ""])
       expect(equal.out).toContain(ours)
-      expect(equal.out).toContain(String(HISTORY + NEW + 4))
+      expect(equal.out).toContain(String(HISTORY + NEW + 5))
       await platform.query("UPDATE custody_outbox SET record = jsonb_set(record, '{amount}', '\"3\"') WHERE record->>'hash' = $1", [
         hash(first)
       ])
