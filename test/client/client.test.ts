@@ -182,8 +182,11 @@ describe("errors", () => {
       waits.push(millis)
       if (millis > 60_000) queueMicrotask(() => stop.abort())
     }) as typeof setTimeout)
-    await followEvents({ baseUrl: "http://127.0.0.1:9", apiKey: key, fetch: scripted(asked).send }, { signal: stop.signal }).next()
-    timers.mockRestore()
+    try {
+      await followEvents({ baseUrl: "http://127.0.0.1:9", apiKey: key, fetch: scripted(asked).send }, { signal: stop.signal }).next()
+    } finally {
+      timers.mockRestore()
+    }
     expect(Math.max(...waits)).toBe(300_000)
   })
 
