@@ -88,8 +88,9 @@ export const types = {
 } as const
 
 /**
- * The JSON Schema of a record: `$defs` has each type by its name. It is what the decoders below check; what a record refers to and the
- * digits of an asset only the ledger knows.
+ * The JSON Schema of a record: `$defs` has each type by its name. It is what the decoders below check, with three exceptions. The
+ * decoders count a text's length in UTF-16 units, in which a character outside the BMP is two; they reject lone surrogates; and a
+ * time must be on a day that exists. What a record refers to and the digits of an asset only the ledger knows.
  */
 export const jsonSchema = () => JSONSchema.make(Schema.Union(...Object.values(types)), { target: "jsonSchema2020-12" })
 
