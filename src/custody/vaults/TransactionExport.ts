@@ -20,6 +20,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { againOnPrimary } from "../../runtime/database/replica/ReadReplica.ts"
 import { type Snapshot, Snapshots } from "../../runtime/database/Snapshots.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type ExportFormat, fileOf } from "./exportFile.ts"
 import { exportName } from "./exportName.ts"
@@ -80,12 +81,16 @@ const decodeLabel = decodeRows(Schema.Struct({ label: Schema.String }))
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
-  effect: Effect.fnUntraced(function* (stalledSeconds: number) {
+  effect: Effect.fnUntraced(function* (stalledSeconds: number, recheckMillis: number) {
     const sql = yield* SqlClient.SqlClient
     const snapshots = yield* Snapshots
     const access = yield* AccessChecks
     const { exportMaxRows } = yield* Settings
     const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
+
+    // A file of half an hour does not break off because one check found Postgres unavailable.
+    const checked = (principals: ReadonlyArray<PrincipalState>) =>
+      access.current(principals).pipe(Effect.catchAllDefect(Effect.fail), whileUnavailable("500 millis", "10 seconds"), Effect.orDie)
 
     /** Takes one of an owner's slots while the snapshot is open, whichever process serves it. Returns whether one was free. */
     const takeSlot = Effect.fnUntraced(function* (snapshot: Snapshot, owner: string, slots: number) {
@@ -198,10 +203,10 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
         let checkedAt = performance.now()
         /** The next part, unless the key or session was rejected meanwhile; then the file breaks off. */
         const permitted = Effect.suspend(() => {
-          if (performance.now() - checkedAt < RECHECK) return next
+          if (performance.now() - checkedAt < recheckMillis) return next
           checkedAt = performance.now()
           return Effect.filterOrDieMessage(
-            Effect.map(access.current([principal]), (current) => current.get(principal)),
+            Effect.map(checked([principal]), (current) => current.get(principal)),
             (current) => current?.scopes.has("vault:read") === true,
             "the access of an export has ended"
           ).pipe(Effect.zipRight(next))
@@ -214,5 +219,5 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     }
   })
 }) {
-  static readonly layer = this.Default(STALLED)
+  static readonly layer = this.Default(STALLED, RECHECK)
 }

@@ -1,8 +1,9 @@
-/** Exports to clients that stop reading: disconnected, and everything is released. C-6. */
+/** Exports to clients that stop reading, and of keys whose access ends: cut off, and everything is released. C-6. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
+import pg from "pg"
 import { AccessChecks } from "../../../src/access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { TransactionExport } from "../../../src/custody/vaults/TransactionExport.ts"
@@ -99,7 +100,7 @@ describe("an export whose client stalls", () => {
     await usual.close()
 
     // The same with a shorter time.
-    const impatient = await serve(TransactionExport.Default(8), [])
+    const impatient = await serve(TransactionExport.Default(8, 4_000), [])
     const two = await stalled(impatient.port)
     const closed = new Promise((resolve) => two.once("close", resolve))
     expect(await held()).toBe(1)
@@ -116,5 +117,59 @@ describe("an export whose client stalls", () => {
     await closed
     expect(last).not.toEndWith("0\r\n\r\n")
     await impatient.close()
+  })
+})
+
+describe("an export whose access is checked while it runs", () => {
+  /** Reads a stalled file to its end or its break. */
+  const rest = async (socket: net.Socket) => {
+    let last = "",
+      bytes = 0
+    socket.on("data", (data: Buffer) => {
+      bytes += data.length
+      last = data.subarray(-5).toString("latin1")
+    })
+    socket.on("error", () => {})
+    const ended = new Promise<void>((resolve) => {
+      socket.once("close", () => resolve())
+      socket.on("data", () => last.endsWith("0\r\n\r\n") && resolve())
+    })
+    socket.resume()
+    await ended
+    return { bytes, complete: last.endsWith("0\r\n\r\n") }
+  }
+
+  test("goes on after a check that found Postgres unavailable", async () => {
+    const served = await serve(TransactionExport.Default(60, 0), [])
+    const socket = await stalled(served.port)
+    const other = new pg.Client({ connectionString: app.databaseUrl })
+    await other.connect()
+    let read: ReturnType<typeof rest>
+    try {
+      await other.query("BEGIN; LOCK TABLE api_keys")
+      read = rest(socket)
+      await until("a check that loses its connection", async () => {
+        const ended = await app.sql(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE application_name = 'custody-command' AND datname = current_database() AND wait_event_type = 'Lock'`
+        )
+        return ended.length > 0
+      })
+    } finally {
+      await other.end()
+    }
+    expect((await read).complete).toBe(true)
+    socket.destroy()
+    await served.close()
+  })
+
+  test("breaks off if its key was revoked", async () => {
+    const served = await serve(TransactionExport.Default(60, 0), [])
+    const socket = await stalled(served.port)
+    await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [owner.keyId])
+    const { bytes, complete } = await rest(socket)
+    expect([bytes < 36_000_000, complete]).toEqual([true, false])
+    await until("the release", async () => (await held()) === 0, 5)
+    await served.close()
   })
 })
