@@ -203,7 +203,15 @@ export const conditions = Effect.gen(function* () {
             "API keys would be sent in clear text: serve HTTPS, or set TRUSTED_PROXIES to the proxy that does."
           )
         ]
-      : []),
+      : settings.portalBaseUrl?.startsWith("https:") === true && settings.tlsCertFile === undefined && settings.trustedProxies.length === 0
+        ? [
+            notice(
+              "Proxies",
+              "PORTAL_BASE_URL is https, and neither TLS_CERT_FILE nor TRUSTED_PROXIES is set.",
+              "If a proxy serves HTTPS, name it in TRUSTED_PROXIES: otherwise all clients behind it share one address for rate limits and IP allowlists."
+            )
+          ]
+        : []),
     ...(settings.rateLimit === null
       ? [unready("Rate limit", "RATE_LIMIT is off.", "Set it: the limits on failed authentications and pings are also off.")]
       : [])

@@ -136,6 +136,16 @@ describe("custody doctor", () => {
     expect(await first({ ...embedded, PORT: "0", PLATFORM_PORT: "0" })).toEndWith("Mail server, Embedded servers.")
   })
 
+  test("misses the proxy that serves a portal's https address", async () => {
+    const PORTAL_BASE_URL = "https://custody.example.com"
+    expect((await doctor({ PORTAL_BASE_URL })).about("Proxies")).toMatchObject({
+      state: "notice",
+      advice: expect.stringContaining("TRUSTED_PROXIES")
+    })
+    const { findings } = await doctor({ PORTAL_BASE_URL, TRUSTED_PROXIES: "10.0.0.0/8" })
+    expect(findings.filter(({ subject }) => subject === "Proxies")).toEqual([])
+  })
+
   test("says that a port is free although the service runs with another one", async () => {
     const port = await vacant()
     const { wellOf } = await doctor({ PORT: String(port) })
