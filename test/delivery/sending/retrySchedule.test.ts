@@ -285,7 +285,8 @@ describe.concurrent("a ping with its live result", () => {
       result: "5xx",
       httpStatus: 500,
       latencyMs: expect.any(Number),
-      bodySnippet: "no"
+      bodySnippet: "no",
+      detail: null
     })
     // Nothing is left that would send it again.
     expect(await stateOf(`ping/${failed.json.eventId}`)).toBe("COMPLETED")
