@@ -86,7 +86,7 @@ describe("the second factor", () => {
     await half.request("POST", "/api/sign-in/second-factor", { code: "not one" })
     const longest = await half.request("POST", "/api/sign-in/second-factor", { code: right })
     expect([longest.status, longest.json.detail]).toEqual([429, "Too many wrong codes. Try again in 24 hours."])
-    const key = { label: "", scopes: ["vault:read"], vaultIds: null, ipAllowlist: [], confirmation: { code: right } }
+    const key = { label: "locked", scopes: ["vault:read"], vaultIds: null, ipAllowlist: [], confirmation: { code: right } }
     expect((await known.request("POST", "/api/keys", key)).status).toBe(429)
     expect(await half.state()).toBe("second_factor")
     await app.sql("UPDATE portal_second_factors SET locked_until = NULL")
