@@ -86,7 +86,7 @@ describe("the portal reads by the API's access rules", () => {
       expect((await visitor.get(`/api/event-counts?ids=${eventId}`)).text).toBe("{}")
       expect((await visitor.get(`/api/webhook-health?ids=${webhookId}`)).text).toBe("{}")
       expect((await visitor.get(`/api/audit-names?ids=${webhookId},user_a`)).text).toBe("{}")
-      expect((await visitor.get("/api/people")).text).not.toContain("user_a")
+      expect((await visitor.get("/api/members")).text).not.toContain("user_a")
       const context = (await visitor.get("/api/context")).text
       expect(context).not.toContain("vault_b")
     }

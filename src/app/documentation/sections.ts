@@ -1,4 +1,4 @@
-/** What the documentation's pages say, by section: for the contents of a page and for the search. */
+/** The sections of the documentation, for the contents of a page and for the search. */
 
 /** The text of rendered Markdown. */
 export const plainText = (html: string): string =>
@@ -13,7 +13,7 @@ export interface Section {
   readonly text: string
 }
 
-/** The headings of a page and what stands under each: `level` is 1 to 3. */
+/** The headings of a page with the text below each; `level` is 1 to 3. */
 export const headingsOf = (html: string) =>
   html.split(/(?=<h[1-3] id=")/).flatMap((part) => {
     const [, level, id = "", title = "", rest = ""] = /^<h([1-3]) id="([^"]*)">(.*?)<\/h\1>(.*)$/s.exec(part) ?? []

@@ -21,7 +21,7 @@ const CHOICES = 2_000
 export const IDS_PER_REQUEST = 100
 
 /** A selectable object with its name. */
-export const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
+const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
 /** A selectable vault. */
 const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
@@ -184,15 +184,6 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         )
       },
-
-      /** The people of the organization, for its owners. */
-      people: (principal: PrincipalState): Effect.Effect<ReadonlyArray<typeof Choice.Type>> =>
-        principal.isOwner
-          ? Effect.orDie(
-              decodeChoices(sql`
-                SELECT u.id, u.name FROM users u WHERE u.organization_id = ${principal.organizationId} ORDER BY u.name, u.id LIMIT ${CHOICES}`)
-            )
-          : Effect.succeed([]),
 
       /** Names of assets on the networks of the user's organization, by id. */
       assetNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AssetName>>> =>

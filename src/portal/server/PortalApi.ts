@@ -30,7 +30,7 @@ import { Passkey } from "../signIn/Passkeys.ts"
 import { PASSWORD_MAX, PASSWORD_MIN } from "../signIn/passwordRules.ts"
 import { Enrolment } from "../signIn/SecondFactor.ts"
 import { ListedSession } from "../signIn/Sessions.ts"
-import { AssetName, AuditName, Choice, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
+import { AssetName, AuditName, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
 import { PATH } from "./origin.ts"
 import { SearchResult } from "./Search.ts"
 
@@ -218,7 +218,6 @@ const overview = HttpApiGroup.make("overview")
   )
   .add(HttpApiEndpoint.get("getEventData", "/event-data").setUrlParams(ids).addSuccess(byId(json<ReceivedEvent["data"]>())))
   .add(HttpApiEndpoint.get("getAuditNames", "/audit-names").setUrlParams(ids).addSuccess(byId(AuditName)))
-  .add(HttpApiEndpoint.get("listPeople", "/people").addSuccess(listed(Choice)))
   .add(HttpApiEndpoint.get("getAssetNames", "/asset-names").setUrlParams(ids).addSuccess(byId(AssetName)))
   .add(
     HttpApiEndpoint.get("search", "/search")

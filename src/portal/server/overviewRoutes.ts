@@ -121,13 +121,6 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
         })
       )
     )
-    .handle("listPeople", () =>
-      asking((caller) =>
-        Effect.gen(function* () {
-          return { data: yield* (yield* Overview).people(caller) }
-        })
-      )
-    )
     .handle("getAssetNames", ({ urlParams: { ids } }) =>
       asking((caller) =>
         Effect.gen(function* () {

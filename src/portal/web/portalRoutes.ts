@@ -44,7 +44,6 @@ export interface PortalRoutes {
   "GET /event-kinds/:kind": Route<"getEventKind">
   "GET /event-data": Route<"getEventData">
   "GET /audit-names": Route<"getAuditNames">
-  "GET /people": Route<"listPeople">
   "GET /asset-names": Route<"getAssetNames">
   "GET /search": Route<"search">
   "GET /webhooks/:id/missed": Route<"countMissed">

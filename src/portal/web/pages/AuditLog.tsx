@@ -3,8 +3,8 @@ import { ScrollText } from "lucide-react"
 import { Link } from "react-router"
 import type { AuditEntry } from "../../../client/index.ts"
 import { getById } from "../api.ts"
-import { useBeside, useNames, useOne } from "../data.ts"
-import { useList } from "../list.ts"
+import { useBeside, useNames } from "../data.ts"
+import { useFew, useList } from "../list.ts"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc, utcEnd } from "../parts/Filters.tsx"
@@ -29,7 +29,7 @@ export const AuditLogPage = () => {
   const filters = useFilters(names)
   const { action, actor, after, before } = filters.values
   const list = useList("/v1/audit-log", { actor, action, occurredAfter: utc(after), occurredBefore: utcEnd(before) })
-  const { data: people } = useOne("/people")
+  const { data: people } = useFew("/members", MOST_PEOPLE)
   const ids = [...new Set([...(list.rows?.flatMap(idsOf) ?? []), ...(actor === "" ? [] : [actor])])]
   const { data: named } = useBeside("/audit-names", ids, false)
   const nameOfVault = useNames()
@@ -49,12 +49,12 @@ export const AuditLogPage = () => {
       <Filters filters={filters}>
         <Select label="Person" value={actor} onValue={(value) => filters.set({ actor: value })}>
           <option value="">Anybody</option>
-          {people?.data.map(({ id, name }) => (
+          {people?.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
             </option>
           ))}
-          {actor === "" || people?.data.some(({ id }) => id === actor) === true ? null : <option value={actor}>{nameOf(actor)}</option>}
+          {actor === "" || people?.some(({ id }) => id === actor) === true ? null : <option value={actor}>{nameOf(actor)}</option>}
         </Select>
         <Select label="Action" value={action} onValue={(value) => filters.set({ action: value })}>
           <option value="">Any</option>
@@ -149,6 +149,8 @@ const Value = ({ nameOf, value }: { readonly value: unknown; readonly nameOf: (i
     <bdi>{valueWords(value, nameOf)}</bdi>
   )
 
+/** People that can be chosen: one page of the list. */
+const MOST_PEOPLE = 500
 /** Ids per request for names. */
 const BATCH = 100
 
