@@ -81,7 +81,7 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
             ORDER BY n.id LIMIT ${LOOK}) e
           WHERE ${seesEvent(sql, principal)} ORDER BY e.id LIMIT ${FEW})
         UNION ALL
-        (SELECT 'delivery', d.kind, d.status, d.created_at, '/events/' || e.id
+        (SELECT 'delivery', d.kind, d.status, d.created_at, '/events/' || e.id || '#' || d.id
           FROM (SELECT n.* FROM deliveries n WHERE n.id >= ${later(id, oldestId("del"))} AND n.id < ${after(id)}
             ORDER BY n.id LIMIT ${LOOK}) d
           JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id

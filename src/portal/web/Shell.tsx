@@ -1,30 +1,17 @@
 /** The frame of every page: navigation, search, and the account. A column on wide screens, a bar at the bottom of narrow ones. */
-import { Activity, BookOpen, CircleUser, House, Keyboard, KeyRound, ScrollText, Search, Users, Vault, Webhook } from "lucide-react"
+import { BookOpen, CircleUser, Keyboard, Search, Users } from "lucide-react"
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { NavLink, useNavigate } from "react-router"
 import { Brand } from "./parts/Brand.tsx"
 import { Freshness } from "./parts/Freshness.tsx"
 import { useZone } from "./parts/Time.tsx"
+import { usePlaces } from "./places.ts"
 import { useUser } from "./session.ts"
 import { useShortcuts } from "./shortcuts.ts"
 import { useTheme } from "./theme.ts"
 
 const ShortcutsDialog = lazy(() => import("./pages/Shortcuts.tsx").then(({ ShortcutsDialog }) => ({ default: ShortcutsDialog })))
 const SearchDialog = lazy(() => import("./pages/Search.tsx").then(({ SearchDialog }) => ({ default: SearchDialog })))
-
-/** Pages, their letter after `g`, and their icon. */
-const places = [
-  ["/home", "Home", "h", House],
-  ["/vaults", "Vaults", "v", Vault],
-  ["/events", "Events", "e", Activity],
-  ["/webhooks", "Webhooks", "w", Webhook],
-  ["/keys", "API keys", "k", KeyRound],
-  ["/members", "Members", "m", Users],
-  ["/audit-log", "Audit log", "l", ScrollText]
-] as const
-const ofOwners: ReadonlyArray<string> = ["/members", "/audit-log"]
-/** Pages that are reached otherwise. */
-const more = [["/account", "Account", "a"]] as const
 
 const isMac = /Mac|iP(hone|ad)/.test(navigator.userAgent)
 
@@ -34,12 +21,11 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
   const [theme, setTheme] = useTheme()
   const [zone, setZone] = useZone()
   const navigate = useNavigate()
-  const shown = places.filter(([to]) => isOwner || !ofOwners.includes(to))
-  const pages = [...shown, ...more]
+  const places = usePlaces()
   useShortcuts({
     open: (letter) => {
-      const found = pages.find(([, , one]) => one === letter)
-      if (found !== undefined) void navigate(found[0])
+      const found = places.find((one) => one.letter === letter)
+      if (found !== undefined) void navigate(found.to)
       return found !== undefined
     },
     search: () => setOpened("search"),
@@ -59,14 +45,16 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
         </button>
         <nav aria-label="Portal">
           <ul>
-            {shown.map(([to, label, , Icon]) => (
-              <li key={to} className={to === "/members" ? "roomy" : undefined}>
-                <NavLink to={to}>
-                  <Icon aria-hidden size={18} />
-                  <span>{label}</span>
-                </NavLink>
-              </li>
-            ))}
+            {places.map(({ Icon, label, to }) =>
+              Icon === undefined ? null : (
+                <li key={to} className={to === "/members" ? "roomy" : undefined}>
+                  <NavLink to={to}>
+                    <Icon aria-hidden size={18} />
+                    <span>{label}</span>
+                  </NavLink>
+                </li>
+              )
+            )}
           </ul>
         </nav>
         <div className="foot">
@@ -115,7 +103,11 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
         {opened === "search" ? <SearchDialog onClose={() => setOpened(null)} /> : null}
         {opened === "shortcuts" ? (
           <ShortcutsDialog
-            all={[...pages.map(([, label, letter]) => [["g", letter], label] as const), [["/"], "Search"], [["?"], "This list"]]}
+            all={[
+              ...places.flatMap(({ label, letter }) => (letter === undefined ? [] : [[["g", letter], label] as const])),
+              [["/"], "Search"],
+              [["?"], "This list"]
+            ]}
             onClose={() => setOpened(null)}
           />
         ) : null}

@@ -1,9 +1,11 @@
 /** A delivery: a row that expands to its attempts and actions. */
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useEffect, useRef, useState } from "react"
+import { Link, useHref, useLocation } from "react-router"
 import type { Delivery } from "../../../client/index.ts"
 import { post, postOnce } from "../api.ts"
+import { deliveryPath } from "../parts/attempts.ts"
 import { Button } from "../parts/Button.tsx"
-import { Id } from "../parts/Copy.tsx"
+import { CopyButton, Id } from "../parts/Copy.tsx"
 import { Ask } from "../parts/Dialog.tsx"
 import { type EventData, EventSummary } from "../parts/EventSummary.tsx"
 import { attempt, notify } from "../parts/Notices.tsx"
@@ -39,11 +41,26 @@ const heldWords: Readonly<Record<string, readonly [row: string, details: string]
 }
 const heldWordsOf = ({ heldBecause }: Delivery) => heldWords[heldBecause ?? ""]
 
+/** What the page's address names of a delivery: null if it is about another, 0 for the delivery, or the number of an attempt. */
+const useNamed = ({ id }: Delivery): number | null => {
+  const [named, attemptNumber] = useLocation().hash.slice(1).split(".")
+  return named === id ? Number(attemptNumber ?? 0) : null
+}
+
 export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }: DeliveryRowProps) => {
   const { attempts, createdAt, id, status } = delivery
   const last = attempts.at(-1)
+  const named = useNamed(delivery)
+  const address = useHref(deliveryPath(delivery))
+  const row = useRef<HTMLDetailsElement>(null)
+  useEffect(() => {
+    if (named === null || row.current === null) return
+    row.current.open = true
+    const attempt = row.current.querySelectorAll("li")[named - 1]
+    ;(attempt ?? row.current).scrollIntoView({ block: "center" })
+  }, [named])
   return (
-    <details className="delivery">
+    <details className="delivery" ref={row}>
       <summary>
         <span className="what">
           <span className="kind">{title}</span>
@@ -59,10 +76,11 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
         </span>
       </summary>
       <div className="inside">
-        <Attempts delivery={delivery} />
+        <Attempts delivery={delivery} named={named} />
         <End delivery={delivery} />
         <p className="ids">
           <Id text={id} what="Delivery id" />
+          <CopyButton text={new URL(address, location.href).href} what="Link to this delivery" label="Copy link" />
           <span className="links">{links}</span>
         </p>
         <DeliveryActions delivery={delivery} refresh={refresh} />
@@ -74,15 +92,17 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
 /** What an attempt's detail explains, by its result. */
 const causes: Readonly<Record<string, string>> = { auth_error: "No access token", tls_error: "TLS error" }
 
-const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
+const Attempts = ({ delivery, named }: { readonly delivery: Delivery; readonly named: number | null }) => {
   const { attempts, nextAttemptAt, status } = delivery
   const now = useNow(1_000)
   return (
     <ol className="timeline" aria-label="Attempts">
       {attempts.map((attempt, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: attempts are identified by their number
-        <li key={index}>
-          <span className="number">{index + 1}</span>
+        <li key={index} aria-current={named === index + 1 ? "location" : undefined}>
+          <Link className="number" to={deliveryPath(delivery, index + 1)} aria-label={`Link to attempt ${index + 1}`}>
+            {index + 1}
+          </Link>
           <div>
             <p>
               <Result result={attempt.result} httpStatus={attempt.httpStatus} /> <span className="digits">{took(attempt.latencyMs)}</span>{" "}

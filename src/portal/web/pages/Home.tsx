@@ -163,7 +163,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
             {
               id,
               to: `/keys/new?replaces=${id}`,
-              what: `API key ${label === "" ? hint : label} ${words.toLowerCase()}`,
+              what: `API key “${label === "" ? hint : label}”: ${words.toLowerCase()}`,
               since: state === "expired" ? expiresAt : null
             }
           ]

@@ -10,8 +10,13 @@ import { TextField } from "../parts/Field.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
+import { usePlaces } from "../places.ts"
 
-const kinds: Readonly<Record<Found["is"], string>> = {
+/** A search result: of the service, or a page of the portal. */
+type Shown = Omit<Found, "is"> & { readonly is: Found["is"] | "page" }
+
+const kinds: Readonly<Record<Shown["is"], string>> = {
+  page: "Page",
   vault: "Vault",
   webhook: "Webhook",
   event: "Event",
@@ -21,7 +26,7 @@ const kinds: Readonly<Record<Found["is"], string>> = {
   key: "API key"
 }
 
-const hint = "A transaction hash or id (evt_, del_, whs_, vault_), or how it begins; an address; or a name."
+const hint = "A transaction hash or id (evt_, del_, whs_, vault_), or how it begins; an address; a name; or a page."
 
 /** The text after the user has stopped typing. */
 const useSettled = (text: string): string => {
@@ -35,14 +40,19 @@ const useSettled = (text: string): string => {
 
 const useFound = (text: string) => {
   const wanted = text.trim()
+  const places = usePlaces().filter(({ label }) => label.toLowerCase().includes(wanted.toLowerCase()))
   return useQuery({
     queryKey: ["search", wanted],
     queryFn: () => get(`/search?q=${encodeURIComponent(wanted)}`),
-    enabled: wanted.length >= 2
+    enabled: wanted.length >= 2,
+    select: ({ data, searched }) => ({
+      searched,
+      results: [...places.map(({ label, to }): Shown => ({ is: "page", label, note: "", at: null, to })), ...data]
+    })
   })
 }
 
-const Result = ({ found: { at, is, label, note } }: { readonly found: Found }) => (
+const Result = ({ found: { at, is, label, note } }: { readonly found: Shown }) => (
   <>
     <span className="kind">{kinds[is]}</span>
     <span className="label">{label}</span>
@@ -71,7 +81,7 @@ export const SearchPage = () => {
         ) : (
           <Failure error={error} retry={() => void refetch()} />
         )
-      ) : data.data.length === 0 ? (
+      ) : data.results.length === 0 ? (
         <Empty icon={Icon} title="Nothing found">
           <p>Searched {data.searched}, among what you can see. Events and deliveries are kept for 31 days.</p>
         </Empty>
@@ -79,7 +89,7 @@ export const SearchPage = () => {
         <>
           <p className="hint">Searched {data.searched}.</p>
           <ul className="rows results" aria-label="Results">
-            {data.data.map((found) => (
+            {data.results.map((found) => (
               <li key={`${found.is} ${found.to} ${found.note}`}>
                 <Link to={found.to}>
                   <Result found={found} />
@@ -106,9 +116,9 @@ const Finder = ({ close }: { readonly close: () => void }) => {
   const navigate = useNavigate()
   const { data, error, isFetching } = useFound(useSettled(text))
   const list = useRef<HTMLDivElement>(null)
-  const results = data?.data ?? []
+  const results = data?.results ?? []
   const chosen = Math.min(at, results.length - 1)
-  const go = (found: Found | undefined) => {
+  const go = (found: Shown | undefined) => {
     if (found === undefined) return
     close()
     void navigate(found.to)

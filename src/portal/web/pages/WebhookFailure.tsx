@@ -1,8 +1,9 @@
 /** Why a webhook fails: what happened at its last attempt, since when attempts fail, and what to do. */
+import { Link } from "react-router"
 import type { WebhookHealth } from "../../../client/index.ts"
 import type { Traffic } from "../../server/Overview.ts"
 import { useFew } from "../list.ts"
-import { RECENT_HOURS, unreliable } from "../parts/attempts.ts"
+import { deliveryPath, RECENT_HOURS, unreliable } from "../parts/attempts.ts"
 import { Time } from "../parts/Time.tsx"
 
 const statuses: Readonly<Record<number, string>> = {
@@ -83,21 +84,16 @@ const SAMPLE = 100
 export const LastFailure = ({ health, webhookId }: { readonly webhookId: string; readonly health: WebhookHealth }) => {
   const { data } = useFew(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
   const [last] = (data ?? [])
-    .flatMap(({ attempts }) => attempts)
+    .flatMap((delivery) => delivery.attempts.map((attempt, index) => ({ ...attempt, path: deliveryPath(delivery, index + 1) })))
     .filter(({ result }) => result === health.lastResult)
     .sort((a, b) => b.at.localeCompare(a.at))
   const [what, advice] = failureWords(health.lastResult ?? "", last?.httpStatus)
   const detail = last?.detail ?? null
+  const time = health.lastFailureAt === null ? null : <Time at={health.lastFailureAt} as="second" />
   return (
     <>
       Last failure
-      {health.lastFailureAt === null ? null : (
-        <>
-          {" "}
-          at <Time at={health.lastFailureAt} as="second" />
-        </>
-      )}
-      : {what}
+      {time === null ? null : <> at {last === undefined ? time : <Link to={last.path}>{time}</Link>}</>}: {what}
       {detail === null ? null : ` (${detail})`}
       {health.failingSince === null ? null : (
         <>

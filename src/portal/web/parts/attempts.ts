@@ -1,5 +1,10 @@
-/** Attempts of a webhook over time, by result. */
+/** Attempts of a webhook: where one is shown, and how many there were over time, by result. */
+import type { Delivery } from "../../../client/index.ts"
 import type { Traffic } from "../../server/Overview.ts"
+
+/** The address of a delivery, or of one of its attempts, counted from 1: its place on the page of its event. */
+export const deliveryPath = ({ eventId, id }: Delivery, attemptNumber?: number): string =>
+  `/events/${eventId}#${attemptNumber === undefined ? id : `${id}.${attemptNumber}`}`
 
 /** The results that a chart shows, with their labels and colors, from the bottom of a bar to its top. */
 export const results = [
