@@ -1,5 +1,6 @@
 /** The pages at `/v1/docs` as people use them: search, contents, copied code, at any width. */
 import { expect, test } from "bun:test"
+import * as fs from "node:fs"
 import { executable, sizes, useBrowser } from "../portal/browser.ts"
 import { useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
@@ -67,3 +68,43 @@ test.skipIf(executable === undefined)("no page scrolls sideways at any width", a
     }
   }
 })
+
+const watches = process.platform === "linux" && Bun.which("python3") !== null
+
+test.skipIf(!watches)(
+  `clients that do not read a page share its memory${watches ? "" : " (skipped: it needs Linux and python3)"}`,
+  async () => {
+    const { host, port } = new URL(app.main?.baseUrl ?? "")
+    const path = /\/v1\/docs\/files\/scalar-[^"]+/.exec((await app.get("/v1/docs")).text)?.[0] ?? ""
+    const { byteLength } = await (await fetch(`http://${host}${path}`, { headers: { "accept-encoding": "identity" } })).arrayBuffer()
+    expect(byteLength).toBeGreaterThan(2_000_000)
+    const memory = () => Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${app.main?.child.pid}/status`, "utf8"))?.[1]) * 1_024
+    const before = memory()
+    // Each begins to receive, so its response is being sent, and reads no further.
+    const clients = Bun.spawn(
+      [
+        "python3",
+        "-c",
+        `
+import socket, sys
+open_sockets = []
+for _ in range(100):
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.connect(("127.0.0.1", ${port}))
+    one.sendall(b"GET ${path} HTTP/1.1\\r\\nHost: ${host}\\r\\nAccept-Encoding: identity\\r\\n\\r\\n")
+    assert one.recv(16).startswith(b"HTTP/1.1 200")
+    open_sockets.append(one)
+print("open", flush=True)
+sys.stdin.read()
+`
+      ],
+      { stdin: "pipe", stdout: "pipe", stderr: "inherit" }
+    )
+    const said = await clients.stdout.getReader().read()
+    expect(new TextDecoder().decode(said.value)).toBe("open\n")
+    expect(memory() - before).toBeLessThan(20 * byteLength)
+    clients.stdin.end()
+    expect(await clients.exited).toBe(0)
+  }
+)

@@ -19,10 +19,11 @@ const LONG = "public, max-age=31536000, immutable"
 const plainPolicy =
   "default-src 'none'; script-src 'self'; form-action 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Compressed texts: of every page but results of searches, and of the document as seen from some addresses. */
-const packed = new LRUCache<string, Uint8Array>({ max: 200 })
+/** The bytes of texts, plain and compressed: of every page but results of searches, and of the document as seen from some addresses. */
+const packed = new LRUCache<string, { readonly plain: Blob; readonly gzip: Blob }>({ max: 200 })
+const pack = (text: string) => ({ plain: new Blob([text]), gzip: new Blob([Bun.gzipSync(text)]) })
 
-/** A text, compressed if the client accepts it. */
+/** A text, compressed if the client accepts it. All clients that read it slowly share one `Blob`; Bun would copy other bytes for each. */
 const send = (text: string, contentType: string, cache: string, policy = plainPolicy, kept = true) =>
   Effect.gen(function* () {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -34,10 +35,12 @@ const send = (text: string, contentType: string, cache: string, policy = plainPo
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer"
     })
-    if (!(headers["accept-encoding"] ?? "").includes("gzip")) return HttpServerResponse.raw(text, { contentType })
-    const bytes = packed.get(text) ?? Bun.gzipSync(text)
-    if (kept) packed.set(text, bytes)
-    return HttpServerResponse.uint8Array(bytes, { contentType, headers: { "content-encoding": "gzip" } })
+    const both = packed.get(text) ?? pack(text)
+    if (kept) packed.set(text, both)
+    const isPacked = (headers["accept-encoding"] ?? "").includes("gzip")
+    const body = isPacked ? both.gzip : both.plain
+    const encoding = isPacked ? { "content-encoding": "gzip" } : {}
+    return HttpServerResponse.raw(body, { contentType, contentLength: body.size, headers: encoding })
   })
 
 const found = (text: string | undefined) => (text === undefined ? notFound() : send(text, HTML, SOON))

@@ -90,15 +90,17 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
       Effect.mapError(() => problem("service_unavailable", "The portal's pages cannot be shown.", { headers: { "retry-after": "5" } }))
     )
 
-    /** The bytes of a file in one of its encodings, cached for good by default. */
-    const serve = (type: string, bytes: Uint8Array, encoding?: Encoding, caching = "max-age=31536000, immutable") =>
+    const logoFile = new Blob([logo.bytes])
+    /** A file in one of its encodings, cached for good by default. All clients that read it slowly share one `Blob`. */
+    const serve = (type: string, bytes: Blob, encoding?: Encoding, caching = "max-age=31536000, immutable") =>
       Effect.gen(function* () {
         const { headers } = yield* currentRequest
         headers["cache-control"] = `public, ${caching}`
         headers["vary"] = "accept-encoding"
         // A logo that is opened directly cannot run scripts either.
-        return HttpServerResponse.uint8Array(bytes, {
+        return HttpServerResponse.raw(bytes, {
           contentType: type,
+          contentLength: bytes.size,
           headers: encoding === undefined ? {} : { "content-encoding": encoding }
         })
       })
@@ -106,17 +108,17 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
     /** A file in the best encoding that the browser accepts. */
     const file = (name: string) =>
       Effect.gen(function* () {
-        const { bytesOf, files } = yield* built
+        const { contentOf, files } = yield* built
         const described = files[name]
         if (described === undefined) return yield* notFound()
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const encoding = described.encodings.find((one) => (headers["accept-encoding"] ?? "").includes(one))
-        return yield* serve(described.type, bytesOf(name, encoding), encoding)
+        return yield* serve(described.type, contentOf(name, encoding), encoding)
       })
 
     return {
       /** The icon, for browsers that request its traditional path, which stays the same when the logo changes. */
-      icon: serve(logo.type, logo.bytes, undefined, "max-age=3600"),
+      icon: serve(logo.type, logoFile, undefined, "max-age=3600"),
 
       /** The response for a path outside the portal's API: a file, or the document. */
       answer: (method: string, target: string) =>
@@ -124,7 +126,7 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
           if (method !== "GET" && method !== "HEAD") {
             return yield* problem("method_not_allowed", `${method} is not allowed here.`, { headers: { allow: "GET, HEAD" } })
           }
-          if (target === logoPath) return yield* serve(logo.type, logo.bytes)
+          if (target === logoPath) return yield* serve(logo.type, logoFile)
           if (target.startsWith(FILES)) return yield* file(target.slice(FILES.length))
           const { headers } = yield* currentRequest
           const nonce = randomBytes(16).toString("base64")

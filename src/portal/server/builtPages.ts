@@ -41,9 +41,9 @@ export const nameOf = (): string => {
   )}`
 }
 
-/** A build: its manifest, and the bytes of a file by name and encoding. */
+/** A build: its manifest, and the content of a file by name and encoding. */
 export interface Pages extends Manifest {
-  readonly bytesOf: (name: string, encoding?: Encoding) => Uint8Array
+  readonly contentOf: (name: string, encoding?: Encoding) => Blob
 }
 
 /** Builds in a process of its own, which ends with the caller. */
@@ -67,14 +67,14 @@ export const pages = (cache: string) =>
     if (kept(name, cache) === undefined) yield* build(cache)
     const folder = kept(name, cache) ?? path.join(cache, name)
     const manifest = yield* decodeManifest(yield* Effect.try(() => fs.readFileSync(path.join(folder, MANIFEST), "utf8")))
-    const loaded = new Map<string, Uint8Array>()
+    const loaded = new Map<string, Blob>()
     const found: Pages = {
       ...manifest,
-      bytesOf: (name, encoding) => {
+      contentOf: (name, encoding) => {
         const file = `${name}${encoding === undefined ? "" : encodings[encoding]}`
-        const bytes = loaded.get(file) ?? fs.readFileSync(path.join(folder, file))
-        loaded.set(file, bytes)
-        return bytes
+        const content = loaded.get(file) ?? new Blob([fs.readFileSync(path.join(folder, file))])
+        loaded.set(file, content)
+        return content
       }
     }
     return found
