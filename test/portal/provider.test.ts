@@ -13,6 +13,8 @@ let person = { sub: "p1", email: "user_b@example.com", email_verified: true }
 type Tokens = Readonly<Record<string, unknown>>
 const unaltered = (tokens: Tokens) => tokens
 let alter: (tokens: Tokens) => Tokens = unaltered
+/** Whether the provider accepts connections and answers nothing. */
+let silent = true
 const app = new App()
 let server: http.Server
 
@@ -31,6 +33,7 @@ beforeAll(async () => {
   })
   const handle = provider.callback()
   server = http.createServer(async (request, response) => {
+    if (silent) return
     if (request.url === "/token") {
       const { end } = response
       response.end = (text: unknown) => {
@@ -57,6 +60,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await app.close()
+  server?.closeAllConnections()
   server?.close()
 })
 
@@ -88,6 +92,17 @@ const throughProvider = async (visitor: Visitor, asked = (url: string) => url): 
 }
 
 describe("the identity provider", () => {
+  test("delays nobody else while it does not answer, and is asked again", async () => {
+    const visitor = new Visitor(app)
+    const begun = visitor.request("POST", "/api/sign-in/provider", {})
+    const password = await new Visitor(app).request("POST", "/api/sign-in", { email: "nobody@example.com", password: "not the password" })
+    expect([await visitor.state(), password.status]).toEqual(["signed_out", 401])
+    expect(await Promise.race([begun, "unanswered"])).toBe("unanswered")
+    // It is answered with 503 after 10 seconds, and repeated.
+    silent = false
+    expect((await begun).json.url).toStartWith("http://127.0.0.1:")
+  })
+
   test("signs in invited users, who still need the second factor", async () => {
     const visitor = new Visitor(app)
     expect((await visitor.get("/api/session")).json.provider).toBe("127.0.0.1")

@@ -1,12 +1,12 @@
 /**
- * The portal's interface to the sign-in library. One instance, created when somebody first opens the portal, so an unused
- * portal costs nothing. The origin of each request is checked beforehand (origin.ts); the library works with one origin,
+ * The portal's interface to the sign-in library. An instance is created when somebody first needs it, so an unused portal costs
+ * nothing. The origin of each request is checked beforehand (origin.ts); the library works with one origin,
  * whichever loopback name a developer uses. Its responses contain session tokens, so they are read here and never passed
  * on as a whole.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect, Redacted, Runtime } from "effect"
+import { Data, Effect, identity, Redacted, Runtime } from "effect"
 import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
@@ -17,6 +17,11 @@ import type { Auth, Claims } from "./auth.ts"
 
 /** Id of the identity provider in accounts, and in its redirect URI. */
 const PROVIDER = "oidc"
+
+/** What an instance of the library does. That of the identity provider answers nothing before the provider has answered. */
+type Task = "sessions" | "provider"
+/** Longest time of a sign-in at the identity provider between two redirects. */
+const PROVIDER_TIME = "10 seconds"
 
 /** A response of the library. */
 export interface Answer {
@@ -40,7 +45,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
     const master = yield* MasterKey
     const runtime = yield* Effect.runtime<never>()
     const log = Runtime.runFork(runtime)
-    let instance: Promise<Auth> | undefined
+    const instances: Partial<Record<Task, Promise<Auth>>> = {}
     const address = addressOf(settings)
     /** The origin that the library works with; the identity provider sends browsers back to it. */
     const origin = URL.canParse(address) ? new URL(address).origin : "http://localhost"
@@ -85,24 +90,24 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         return foreign.length === 0
       })
 
-    const make = async (): Promise<Auth> => {
+    const make = async (task: Task): Promise<Auth> => {
       const { makeAuth } = await import("./auth.ts")
       return makeAuth({
         origin,
         pool,
-        provider,
+        provider: task === "provider" ? provider : undefined,
         secret: Redacted.value(master.keyOf("portal-cookie")).toString("hex"),
         vouched: (claims) => Runtime.runPromise(runtime)(vouched(claims)),
         log: (level, message) => log(Effect.logDebug(`sign-in: ${level}: ${message}`))
       })
     }
 
-    const library = (): Promise<Auth> => {
-      instance ??= make().catch((error) => {
-        instance = undefined
+    const library = (task: Task): Promise<Auth> => {
+      instances[task] ??= make(task).catch((error) => {
+        delete instances[task]
         throw error
       })
-      return instance
+      return instances[task]
     }
 
     /** The request headers that the library needs. */
@@ -117,14 +122,24 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       return kept
     })
 
-    const asked = <A>(use: (auth: Auth, headers: Headers) => Promise<A>) =>
+    const asked = <A>(use: (auth: Auth, headers: Headers) => Promise<A>, task: Task = "sessions") =>
       Effect.gen(function* () {
         yield* requireOrigin
         const kept = yield* headers
         return yield* Effect.tryPromise({
-          try: async () => use(await library(), kept),
+          try: async () => use(await library(task), kept),
           catch: (cause) => new LibraryFailed({ cause })
         }).pipe(
+          task === "provider"
+            ? Effect.timeoutFail({
+                duration: PROVIDER_TIME,
+                onTimeout: () => {
+                  // It may wait for its configuration for minutes.
+                  delete instances.provider
+                  return new LibraryFailed({ cause: "the identity provider does not answer" })
+                }
+              })
+            : identity,
           Effect.tapError(({ cause }) => Effect.logWarning("the sign-in library failed", cause)),
           Effect.mapError(unavailable)
         )
@@ -149,7 +164,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       provider: provider === undefined ? null : new URL(provider.issuer).hostname,
 
       /** Calls one of the library's paths. */
-      ask: (path: string, body: unknown) =>
+      ask: (path: string, body: unknown, task: Task = "sessions") =>
         asked(async (auth, kept) => {
           kept.set("origin", origin)
           kept.set("content-type", "application/json")
@@ -162,12 +177,14 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
           // A failure of the library (no database) must not count as a wrong password.
           if (answer.status >= 500) throw new Error(`the sign-in library answered ${answer.status} at ${path}`)
           return answer
-        }),
+        }, task),
 
       /** Returns the identity provider's redirect. */
       callback: (query: string) =>
-        asked(async (auth, kept) =>
-          answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept })))
+        asked(
+          async (auth, kept) =>
+            answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept }))),
+          "provider"
         ),
 
       /** Starts a session for a user identified by a passkey. */

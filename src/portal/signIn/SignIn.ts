@@ -133,12 +133,8 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       /** The identity provider's URL for the sign-in, with the cookie that the browser must return. */
       provider: Effect.gen(function* () {
         yield* spendOfAddress
-        const answer = yield* identity.ask("/sign-in/social", {
-          provider: "oidc",
-          callbackURL: "/portal/",
-          errorCallbackURL: "/portal/sign-in",
-          disableRedirect: true
-        })
+        const asked = { provider: "oidc", callbackURL: "/portal/", errorCallbackURL: "/portal/sign-in", disableRedirect: true }
+        const answer = yield* identity.ask("/sign-in/social", asked, "provider")
         const url = answer.body["url"]
         return typeof url === "string"
           ? { url, cookies: answer.cookies }
