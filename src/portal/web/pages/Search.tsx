@@ -52,12 +52,14 @@ const useFound = (text: string) => {
   })
 }
 
+const isId = (text: string) => /^[a-z]+_[0-9a-z]+$/.test(text)
+
 const Result = ({ found: { at, is, label, note } }: { readonly found: Shown }) => (
   <>
     <span className="kind">{kinds[is]}</span>
     <span className="label">{label}</span>
     <span className="under">
-      {note} {at === null ? null : <Time at={at} />}
+      {isId(note) ? <code>{note}</code> : note} {at === null ? null : <Time at={at} />}
     </span>
   </>
 )
