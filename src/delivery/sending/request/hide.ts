@@ -1,6 +1,7 @@
 /**
  * Removes secret values from a response: an endpoint may return the headers that it got. They are found whatever the case of their
- * letters, and as JSON, a URL or HTML writes them. The time is linear in what is read, whatever the endpoint sends. C-12.
+ * letters, and as JSON, a URL or HTML writes them. The time is linear in what is read, whatever the endpoint sends and whatever the
+ * values are. C-12.
  */
 import { SNIPPET_BYTES } from "./Answer.ts"
 
@@ -22,7 +23,9 @@ const escapes =
 const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
 
 /** The characters with each escape replaced by what it stands for. */
-const unescaped = ({ places, text }: Layer): Layer => {
+const unescaped = (layer: Layer): Layer => {
+  const { places, text } = layer
+  if (!/[\\%&]/.test(text)) return layer
   const characters: Array<string> = [],
     starts: Array<number> = []
   for (const { 0: all, 1: json, 2: slashed, 3: percent, 4: decimal, 5: hex, 6: name, index } of text.matchAll(escapes)) {
@@ -65,30 +68,53 @@ const parts = (value: string): ReadonlyArray<string> => {
   return [value, ...(credential === undefined ? [] : [credential]), ...inside.filter((part) => part.length >= PART)]
 }
 
+/** What is read: a value that begins in the snippet is complete, or at least its first {@link PART} characters are. */
+const READ_BYTES = SNIPPET_BYTES + ESCAPED * (PART + 2)
+
+/** For each beginning of a value: the length of the longest shorter beginning that it ends with. */
+const bordersOf = (value: string): Int32Array => {
+  const borders = new Int32Array(value.length)
+  let length = 0
+  for (let at = 1; at < value.length; at++) {
+    while (length > 0 && value[at] !== value[length]) length = borders[length - 1] ?? 0
+    if (value[at] === value[length]) length++
+    borders[at] = length
+  }
+  return borders
+}
+
+/** Finds a value in a text, and its beginning at the end, where the text may be cut off within it. After Knuth, Morris and Pratt. */
+const search = (text: string, value: string, found: (from: number, to: number) => void) => {
+  if (!text.includes(value.slice(0, PART))) return
+  const borders = bordersOf(value)
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    while (length > 0 && text[at] !== value[length]) length = borders[length - 1] ?? 0
+    if (text[at] === value[length]) length++
+    const isWhole = length === value.length
+    if (isWhole || (length >= PART && at >= text.length - ESCAPED)) found(at + 1 - length, at + 1)
+    if (isWhole) length = borders[length - 1] ?? 0
+  }
+}
+
 /** The part of a response that a snippet shows, with `***` for each of the values, which are visible ASCII. */
 export const hide = (bytes: Buffer, values: ReadonlyArray<string>): Buffer => {
   if (values.length === 0) return bytes
   const hidden = [...new Set(values.flatMap(parts).flatMap(variants).map(folded))]
-  const longest = Math.max(...hidden.map(({ length }) => length))
-  const read = bytes.subarray(0, SNIPPET_BYTES + ESCAPED * longest).toString("latin1")
+  const read = bytes.subarray(0, READ_BYTES).toString("latin1")
   /** How many values begin less those that end at each place. */
   const edges = new Int32Array(read.length + 1)
+  const change = (place: number, by: number) => {
+    edges[place] = (edges[place] ?? 0) + by
+  }
   for (const { places, text } of layersOf(read)) {
-    const found = folded(text)
-    const mark = (from: number, to: number) => {
-      for (const [place, change] of [
-        [places[from] ?? 0, 1],
-        [places[to] ?? 0, -1]
-      ] as const)
-        edges[place] = (edges[place] ?? 0) + change
-    }
+    const compared = folded(text)
     for (const value of hidden) {
-      for (let at = found.indexOf(value); at >= 0; at = found.indexOf(value, at + 1)) {
-        if (value.length < SHORT) return Buffer.from("***")
-        mark(at, at + value.length)
-      }
-      for (let length = Math.min(value.length - 1, found.length); length >= PART; length--)
-        if (found.endsWith(value.slice(0, length))) mark(found.length - length, found.length)
+      if (value.length < SHORT && compared.includes(value)) return Buffer.from("***")
+      search(compared, value, (from, to) => {
+        change(places[from] ?? 0, 1)
+        change(places[to] ?? 0, -1)
+      })
     }
   }
   // Behind that, a value may go on after what was searched.
