@@ -19,6 +19,7 @@ import { migrate, start } from "./cli/commands/start.ts"
 import { statements } from "./cli/commands/statements.ts"
 import { users } from "./cli/commands/users.ts"
 import { verify } from "./cli/commands/verify.ts"
+import { printable } from "./cli/terminal/text.ts"
 
 const footer = HelpDoc.blocks([
   HelpDoc.h1("EXIT CODES"),
@@ -56,6 +57,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 fiber.addObserver(async (exit: Exit.Exit<unknown, unknown>) => {
   const { code, message } = await ending(exit)
-  if (message !== "") process.stderr.write(`${message}\n`)
+  if (message !== "") process.stderr.write(`${message.split("\n").map(printable).join("\n")}\n`)
   process.exit(askedAt !== undefined && code === 130 ? 0 : code)
 })

@@ -18,8 +18,8 @@ const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
   const rest = [...given]
   const path = route.path.replaceAll(/\{\w+\}/g, (name) => {
     const id = rest.shift()
-    // An empty id would request the list.
-    if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
+    // These would request another operation: a URL's path resolves them.
+    if (typeof id !== "string" || ["", ".", ".."].includes(id)) throw new TypeError(`${name.slice(1, -1)} must be an id`)
     return encodeURIComponent(id)
   })
   const query = route.query ? rest.shift() : undefined

@@ -120,9 +120,9 @@ describe("every operation", () => {
     expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())
   })
 
-  test("an id is one path segment, and an empty one is not sent", async () => {
+  test("an id is one path segment, and one that names another path is not sent", async () => {
     expect(isCustodyError(await failure(client().getVault("../delivery/webhooks?limit=1")), "not_found")).toBe(true)
-    expect(await failure(client().getVault(""))).toBeInstanceOf(TypeError)
+    for (const id of ["", ".", ".."]) expect(await failure(client().getVault(id))).toBeInstanceOf(TypeError)
   })
 })
 

@@ -1,7 +1,12 @@
 /** Text for a terminal: widths, columns, durations, and styles. */
 
-/** Cuts the text to at most this many columns; a longer text then ends in `…`. */
-export const cut = (text: string, columns: number): string => {
+/** Text from elsewhere, with escapes such as `\u001b` for what would control the terminal or the direction of writing. */
+export const printable = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/** Printable, and cut to at most this many columns; a longer text then ends in `…`. */
+export const cut = (given: string, columns: number): string => {
+  const text = printable(given)
   if (Bun.stringWidth(text) <= columns) return text
   let kept = ""
   for (const character of text) {

@@ -53,9 +53,11 @@ export interface ExportSource<E = never> {
   readonly page: (after: Key | null, take: number) => Statement.Fragment
 }
 
-/** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
+/** Concurrent exports of a key, and of an organization with all its keys: while at least half of a process's connections are free. */
 const CONCURRENCY = 2,
-  ORGANIZATION_CONCURRENCY = 3
+  ORGANIZATION_CONCURRENCY = 3,
+  /** Of an organization otherwise: a few that read slowly must not keep all others from theirs. */
+  CROWDED_CONCURRENCY = 1
 /** Rows per part: about as much as a connection takes at once. */
 const PART = 150
 /** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
@@ -104,14 +106,17 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     })
 
     const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
-      for (const [owner, slots, whose] of [
-        [callerOf(principal), CONCURRENCY, "an API key"],
-        [`exports of ${principal.organizationId}`, ORGANIZATION_CONCURRENCY, "an organization"]
+      const ofOrganization = snapshot.isCrowded ? CROWDED_CONCURRENCY : ORGANIZATION_CONCURRENCY
+      for (const [owner, slots, limit] of [
+        [callerOf(principal), CONCURRENCY, `${CONCURRENCY} exports can run at a time for an API key`],
+        [
+          `exports of ${principal.organizationId}`,
+          ofOrganization,
+          `${ORGANIZATION_CONCURRENCY} exports can run at a time for an organization, ${CROWDED_CONCURRENCY} while many others run`
+        ]
       ] as const) {
         if (!(yield* takeSlot(snapshot, owner, slots)))
-          return yield* problem("too_many_exports", `At most ${slots} exports can run at a time for ${whose}.`, {
-            headers: { "retry-after": "5" }
-          })
+          return yield* problem("too_many_exports", `At most ${limit}.`, { headers: { "retry-after": "5" } })
       }
     })
 

@@ -12,6 +12,8 @@ import { acquirePool, type PoolShape } from "./Database.ts"
 
 /** Reads of one snapshot. */
 export interface Snapshot {
+  /** Whether more than half of the process's connections for snapshots were in use when this one was opened. */
+  readonly isCrowded: boolean
   readonly query: (statement: Statement.Statement<object>) => Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 }
 
@@ -57,6 +59,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
             (held) => Effect.promise(() => release(pool, held))
           ),
           (held): Snapshot => ({
+            isCrowded: pool.totalCount - pool.idleCount > shape.connections / 2,
             query: (statement) => {
               const [text, values] = statement.compile()
               return Effect.tryPromise({

@@ -22,7 +22,12 @@ beforeAll(async () => {
       organization("org_other", ["ethereum"]),
       entity("entity_other", "org_other"),
       vault("vault_other", "entity_other"),
-      user("user_other", "org_other", ["vault_other"]),
+      vault("vault_other_big", "entity_other"),
+      user("user_other", "org_other", ["vault_other", "vault_other_big"]),
+      organization("org_third", ["ethereum"]),
+      entity("entity_third", "org_third"),
+      vault("vault_third", "entity_third"),
+      user("user_third", "org_third", ["vault_third"]),
       ...Array.from({ length: ROWS }, (_, index) =>
         transaction("vault_a", index, {
           amount: index === 0 ? `${"9".repeat(60)}.123456789012345678` : String(index),
@@ -35,6 +40,7 @@ beforeAll(async () => {
   )
   // Rows as the ledger writes them, in one statement: more than fits into a connection's buffers.
   await fillVault(app, "vault_big")
+  await fillVault(app, "vault_other_big", "org_other")
   key = (await app.key("user_a")).secret
 })
 
@@ -52,13 +58,11 @@ const held = async () =>
   )
 const released = (seconds: number) => until("the release", async () => (await held()) === 0, seconds)
 /** A client that reads the head of a file and then nothing more. */
-const stalled = (secret: string) =>
+const stalled = (secret: string, id = "vault_big") =>
   new Promise<{ readonly socket: net.Socket; readonly head: string }>((resolve, reject) => {
     const { hostname, port } = new URL(app.main?.baseUrl ?? "")
     const socket = net.connect(Number(port), hostname, () =>
-      socket.write(
-        `GET /v1/vaults/vault_big/transactions/export?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\n\r\n`
-      )
+      socket.write(`GET /v1/vaults/${id}/transactions/export?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\n\r\n`)
     )
     socket.once("error", reject)
     socket.once("data", (data) => {
@@ -165,13 +169,25 @@ describe("an export", () => {
     await released(10)
   })
 
+  const limit = "At most 3 exports can run at a time for an organization, 1 while many others run."
   test("runs at most three times at a time per organization, across all keys", async () => {
     const [one, two] = [(await app.key("user_a")).secret, (await app.key("user_a")).secret]
     const sockets = [await stalled(one), await stalled(one), await stalled(two)]
     const refused = await fetchFile("format=csv", two)
     const { code, detail } = (await refused.json()) as { readonly code: string; readonly detail: string }
-    expect([refused.status, code, detail]).toEqual([429, "too_many_exports", "At most 3 exports can run at a time for an organization."])
+    expect([refused.status, code, detail]).toEqual([429, "too_many_exports", limit])
     expect((await fetchFile("format=csv", (await app.key("user_other")).secret, "vault_other")).status).toBe(200)
+    for (const { socket } of sockets) socket.destroy()
+    await released(5)
+  })
+
+  test("runs once per organization while more than half of the connections are taken", async () => {
+    const [one, two, other] = [(await app.key("user_a")).secret, (await app.key("user_a")).secret, (await app.key("user_other")).secret]
+    const sockets = [await stalled(one), await stalled(one), await stalled(two), await stalled(other, "vault_other_big")]
+    const refused = await fetchFile("format=csv", other, "vault_other")
+    const { code, detail } = (await refused.json()) as { readonly code: string; readonly detail: string }
+    expect([refused.status, code, detail]).toEqual([429, "too_many_exports", limit])
+    expect((await fetchFile("format=csv", (await app.key("user_third")).secret, "vault_third")).status).toBe(200)
     for (const { socket } of sockets) socket.destroy()
     await released(5)
   })

@@ -4,7 +4,7 @@
  */
 import type { WebhookEvent } from "../../../client/index.ts"
 import { contentOf, envelopeOf } from "../../terminal/eventContent.ts"
-import { left, right, styles } from "../../terminal/text.ts"
+import { left, printable, right, styles } from "../../terminal/text.ts"
 import { type Forwarded, isAccepted } from "./forward.ts"
 
 const TIME = 8,
@@ -37,7 +37,7 @@ export interface ListenScreen {
 
 /** Objects for programs. */
 const json: ListenScreen = {
-  note: (text) => process.stderr.write(`${text}\n`),
+  note: (text) => process.stderr.write(`${printable(text)}\n`),
   fact: (name, value) => process.stderr.write(`${name}: ${value}\n`),
   head: () => {},
   event: ({ event, ...more }, forwarded) => {
@@ -62,7 +62,7 @@ const lines = (forwards: boolean, symbols: ReadonlyMap<string, string>): ListenS
       : style.bad(left(`✗ ${forwarded.status ?? forwarded.error ?? ""}`, STATUS))
   const place = ({ attempt, sequence }: Forwarded) => left(attempt === 1 ? `#${sequence}` : `#${sequence} try ${attempt}`, SEQUENCE)
   return {
-    note: (text) => line(style.dim(` ${text}`)),
+    note: (text) => line(style.dim(` ${printable(text)}`)),
     fact: (name, value) => line(` ${style.bold(left(name, 11))}${value}`),
     head: () => {
       const more = forwards ? `${left("SEQ", SEQUENCE)} ${left("STATUS", STATUS)} ${right("LATENCY", LATENCY)}` : "VAULT"
