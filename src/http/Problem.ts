@@ -15,6 +15,8 @@ export const portalCodes = {
   foreign_origin: [403, "The request comes from another origin"],
   invitation_refused: [409, "The user cannot be invited"],
   invitation_invalid: [410, "The invitation is not valid"],
+  password_reset_refused: [409, "Passwords are not reset by e-mail"],
+  password_reset_invalid: [410, "The link is not valid"],
   delivery_ended: [409, "The delivery has ended"],
   webhook_paused: [409, "The webhook is paused"],
   misdirected_request: [421, "The portal is not served at this address"]

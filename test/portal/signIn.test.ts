@@ -36,12 +36,12 @@ describe("signing in", () => {
     await app.feed([user("user_b", "org_a", ["vault_a"])])
   })
 
-  test("that cannot be checked fails as unavailable, not as a wrong password", async () => {
-    await app.sql("ALTER TABLE portal_accounts RENAME TO portal_accounts_away")
+  test("that cannot be completed fails as unavailable, not as a wrong password", async () => {
+    await app.sql("ALTER TABLE portal_sessions RENAME TO portal_sessions_away")
     app.patient = false
     const unavailable = await signIn("user_b@example.com", PASSWORD, "198.51.100.3")
     app.patient = true
-    await app.sql("ALTER TABLE portal_accounts_away RENAME TO portal_accounts")
+    await app.sql("ALTER TABLE portal_sessions_away RENAME TO portal_sessions")
     expect([unavailable.status, unavailable.json.code]).toEqual([503, "service_unavailable"])
     expect((await signIn("user_b@example.com", PASSWORD, "198.51.100.3")).status).toBe(200)
   })
@@ -143,6 +143,16 @@ describe("a password", () => {
     expect((await change(PASSWORD, three)).status).toBe(200)
     expect([await known.state(), await other.state()]).toEqual(["signed_in", "signed_out"])
     expect((await signIn("user_b@example.com", "a wholly new password", "198.51.100.12")).status).toBe(200)
+  })
+})
+
+describe("a forgotten password", () => {
+  test("is no request of a service without a mail server, which names the operator's command", async () => {
+    expect((await new Visitor(app).get("/api/session")).json.resetsPasswords).toBe(false)
+    const body = { email: "user_b@example.com" }
+    const refused = await new Visitor(app).request("POST", "/api/password-reset/request", body, from("198.51.100.13"))
+    expect([refused.status, refused.json.code]).toEqual([409, "password_reset_refused"])
+    expect(refused.json.detail).toContain("custody users invite <user id> --reset")
   })
 })
 

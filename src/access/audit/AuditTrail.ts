@@ -45,6 +45,8 @@ export const actions = [
   "account.second_factor_failed",
   "account.locked",
   "account.password_changed",
+  "account.password_reset_requested",
+  "account.password_reset",
   "account.backup_codes_renewed",
   "account.passkey_added",
   "account.passkey_removed",

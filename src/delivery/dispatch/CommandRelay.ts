@@ -108,7 +108,7 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
           SELECT a.key, coalesce(w.organization_id, n.organization_id) AS "organizationId", w.id AS "webhookId", w.url FROM unnest(${keys}::text[]) AS a (key)
             LEFT JOIN recoveries r ON r.id = a.key LEFT JOIN notices n ON n.id = a.key AND n.sent_at IS NULL
             LEFT JOIN webhooks w ON w.id = coalesce(r.webhook_id, n.webhook_id, split_part(a.key, '/', 2))
-          WHERE w.id IS NOT NULL OR n.key_id IS NOT NULL`),
+          WHERE w.id IS NOT NULL OR n.id IS NOT NULL`),
         (rows) =>
           rows.flatMap(({ key, organizationId, url, webhookId }): Sendings => {
             if (key.startsWith("ntc_")) return [[key, starter.startNotice(key, { organizationId, webhookId })]]

@@ -1,5 +1,5 @@
 /** The text of the e-mail about an API key that expires soon: which key, its last use, and how to rotate it. C-13. */
-import { rows, type Text } from "./noticeTexts.ts"
+import { minuteOf, rows, type Text } from "./noticeTexts.ts"
 
 /** The content of the e-mail. Times are UTC ISO 8601. */
 export interface ExpiringKey {
@@ -17,9 +17,6 @@ export interface ExpiringKey {
 
 /** A label in an e-mail, which its readers trust: no sentences, and no invisible characters. */
 const shown = (label: string): string => label.replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, "").slice(0, 60)
-
-/** `2026-12-05 08:00 UTC`. */
-const minuteOf = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 
 const lastUse = ({ lastUsedAddress, lastUsedAt }: ExpiringKey): string =>
   lastUsedAt === null ? "never" : `${minuteOf(lastUsedAt)}${lastUsedAddress === null ? "" : ` from ${lastUsedAddress}`}`

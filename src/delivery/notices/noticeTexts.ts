@@ -27,6 +27,9 @@ export interface Text {
   readonly body: string
 }
 
+/** A time (UTC ISO 8601) in a text: `2026-12-05 08:00 UTC`. */
+export const minuteOf = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
+
 /** Names and values in two columns. */
 export const rows = (all: ReadonlyArray<readonly [string, string]>) =>
   all.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join("\n")

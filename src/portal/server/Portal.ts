@@ -33,6 +33,7 @@ import { Invitations } from "../signIn/Invitations.ts"
 import { Members } from "../signIn/Members.ts"
 import * as members from "../signIn/memberRoutes.ts"
 import { Passkeys } from "../signIn/Passkeys.ts"
+import { PasswordResets } from "../signIn/PasswordResets.ts"
 import { SecondFactor } from "../signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
 import { SignIn } from "../signIn/SignIn.ts"
@@ -168,7 +169,6 @@ export const layer = OwnRoutes.layer.pipe(
     Layer.mergeAll(
       SignIn.layer,
       Members.layer,
-      Mailer.layer,
       Overview.layer,
       Search.layer,
       DeliveryCommands.layer,
@@ -180,7 +180,7 @@ export const layer = OwnRoutes.layer.pipe(
       WebAssets.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
-  Layer.provideMerge(Identity.layer),
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer, PasswordResets.layer)),
+  Layer.provideMerge(Layer.mergeAll(Identity.layer, Mailer.layer)),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])
 )

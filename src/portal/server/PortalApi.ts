@@ -59,7 +59,9 @@ const SessionStatus = Schema.Struct({
   user: Schema.NullOr(User),
   /** The identity provider's name, null without one. */
   provider: Schema.NullOr(Schema.String),
-  passwordMin: Schema.Number
+  passwordMin: Schema.Number,
+  /** Whether the service resets passwords by e-mail. */
+  resetsPasswords: Schema.Boolean
 })
 export type SessionStatus = typeof SessionStatus.Type
 
@@ -73,6 +75,9 @@ const InvitationSummary = Schema.Struct({
   expiresAt: Schema.String
 })
 export type InvitationSummary = typeof InvitationSummary.Type
+
+/** The account of a link for a new password. */
+const PasswordResetSummary = Schema.Struct({ email: Schema.String, expiresAt: Schema.String })
 
 /** Options for the browser's authenticator: to sign in, or to confirm. */
 const PasskeyOptions = Schema.Struct({ challengeId: Schema.String, options: json<PublicKeyCredentialRequestOptionsJSON>() })
@@ -123,11 +128,13 @@ const keyFields = {
 /** The bodies of requests. */
 export const bodies = {
   credentials: Schema.Struct({ email: text(320), password: text(1_000) }),
+  address: Schema.Struct({ email: text(320) }),
   /** Decoded by `Passkeys`, which rejects an invalid response like a wrong one. */
   passkeyResponse: json<{ readonly challengeId: string; readonly response: AuthenticationResponseJSON }>(),
   code: Schema.Struct({ code: text(40) }),
   token: Schema.Struct({ token: text(100) }),
   acceptance: Schema.Struct({ token: text(100), password: Schema.NullOr(NewPassword) }),
+  passwordReset: Schema.Struct({ token: text(100), password: NewPassword }),
   keyCreation: Schema.Struct({ ...keyFields, expiresAt: Schema.optional(keyFields.expiresAt), confirmation: Confirmation }),
   keyEdit: Schema.partialWith(Schema.Struct({ ...keyFields, confirmation: Confirmation }), { exact: true }),
   passwordChange: Schema.Struct({ current: text(1_000), next: NewPassword, confirmation: Confirmation }),
@@ -151,6 +158,9 @@ const signIn = HttpApiGroup.make("signIn")
   .add(HttpApiEndpoint.post("giveSecondFactor", "/sign-in/second-factor").setPayload(bodies.code).addSuccess(Done))
   .add(HttpApiEndpoint.post("getInvitation", "/invitation").setPayload(bodies.token).addSuccess(InvitationSummary))
   .add(HttpApiEndpoint.post("acceptInvitation", "/invitation/accept").setPayload(bodies.acceptance).addSuccess(Done))
+  .add(HttpApiEndpoint.post("requestPasswordReset", "/password-reset/request").setPayload(bodies.address).addSuccess(Done))
+  .add(HttpApiEndpoint.post("getPasswordReset", "/password-reset").setPayload(bodies.token).addSuccess(PasswordResetSummary))
+  .add(HttpApiEndpoint.post("resetPassword", "/password-reset/confirm").setPayload(bodies.passwordReset).addSuccess(Done))
   .add(HttpApiEndpoint.post("beginEnrolment", "/enrolment").addSuccess(Enrolment))
   .add(HttpApiEndpoint.post("confirmEnrolment", "/enrolment/confirm").setPayload(bodies.code).addSuccess(Done))
   .add(HttpApiEndpoint.post("signOut", "/sign-out").addSuccess(Done))

@@ -1,5 +1,5 @@
 /**
- * Sign-in: password, passkey, identity provider, invitation. These routes are open to anybody, so each attempt counts
+ * Sign-in: password, passkey, identity provider, invitation, and new passwords by e-mail. These routes are open to anybody, so each attempt counts
  * against the client's address, and a password also against its account. Errors never reveal what is wrong: an unknown
  * address, a wrong password and a deactivated user get the same response after the same work.
  */
@@ -12,10 +12,12 @@ import { networkOf } from "../../http/ClientAddress.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
+import { PasswordResets } from "./PasswordResets.ts"
 import { Sessions } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
 
@@ -27,6 +29,8 @@ const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
 const PER_ACCOUNT_ANYWHERE = 50
 const WINDOW_MS = 900_000
+/** Links for a new password per account and hour, from all addresses: each is an e-mail, and ends the link before it. */
+const RESETS = 5
 
 /** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins that may wait for one. */
 const CHECKS = 2,
@@ -37,7 +41,12 @@ const failed = () => problem("sign_in_failed", "The e-mail address or the passwo
 /** The cookies of a response that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
 
-const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+const SignInAccount = Schema.Struct({
+  id: Schema.String,
+  /** The hash; null without a password. */
+  password: Schema.NullOr(Schema.String)
+})
+const decodeAccounts = decodeRows(SignInAccount)
 
 export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
   effect: Effect.gen(function* () {
@@ -45,6 +54,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const identity = yield* Identity
     const invitations = yield* Invitations
     const passkeys = yield* Passkeys
+    const resets = yield* PasswordResets
     const sessions = yield* Sessions
     const { rateLimit } = yield* Settings
     // Windows of their own: made-up names cannot evict addresses.
@@ -54,18 +64,20 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const ofAccountHere = yield* attempts("account at address", PER_ACCOUNT)
     const ofAccount = yield* attempts("account", PER_ACCOUNT_ANYWHERE)
 
+    const ofReset = yield* slidingWindows({ name: "password reset", limit: RESETS, windowMs: 3_600_000 })
+
     const spend = (window: typeof ofAddress, key: string) =>
       rateLimit === null
         ? Effect.void
         : Effect.flatMap(window.take(key), (wait) => (wait === 0 ? Effect.void : tooMany("Too many attempts.", Math.ceil(wait / 1_000))))
     const address = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : networkOf(client)))
     const spendOfAddress = Effect.flatMap(address, (from) => spend(ofAddress, from))
-    /** Names are hashed, so that text typed by strangers is not stored. */
+    /** The account of an address in lower case. Hashed, so that text typed by strangers is not stored. */
+    const accountOf = (email: string) => createHash("sha256").update(email.toLowerCase()).digest("base64url")
     const spendOfAccount = (email: string) =>
-      Effect.flatMap(address, (from) => {
-        const account = createHash("sha256").update(email).digest("base64url")
-        return Effect.zipRight(spend(ofAccountHere, `${account}/${from}`), spend(ofAccount, account))
-      })
+      Effect.flatMap(address, (from) =>
+        Effect.zipRight(spend(ofAccountHere, `${accountOf(email)}/${from}`), spend(ofAccount, accountOf(email)))
+      )
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     let waiting = 0
@@ -83,6 +95,12 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         )
       })
 
+    const hashOf = (password: string) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./auth.ts")),
+        ({ hashPassword }) => inTurn(Effect.promise(() => hashPassword(password)))
+      )
+
     /** Records a wrong password of an account in the background: the response time must not reveal whether the account exists. */
     const noteFailure = (userId: string | undefined) =>
       userId === undefined
@@ -93,17 +111,30 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
             Effect.asVoid
           )
 
+    /** Ends a new session if the password was changed while it was checked: a change ends the sessions that it sees. */
+    const endIfChanged = ({ id, password }: typeof SignInAccount.Type, { body }: Answer) =>
+      Effect.gen(function* () {
+        // Waits for a change that is not committed yet.
+        const same = yield* sql`SELECT 1 FROM portal_accounts WHERE user_id = ${id} AND password = ${password} FOR SHARE`
+        if (same.length > 0) return
+        yield* sql`DELETE FROM portal_sessions WHERE user_id = ${id} AND token = ${String(body["token"])}`
+        return yield* failed()
+      }).pipe(dieOnSql)
+
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
         yield* identity.follow(email)
         const [account] = yield* Effect.orDie(
-          decodeIds(sql`
-            SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
+          decodeAccounts(sql`
+            SELECT p.id, a.password FROM portal_users p JOIN users u ON u.id = p.id
+            LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
+            WHERE p.email = lower(${email}) AND u.status = 'active'`)
         )
         // The library does the same work for an unknown address.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
         const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
         const cookies = yield* Effect.tapError(cookiesOf(answer), () => noteFailure(account?.id))
+        if (account !== undefined) yield* endIfChanged(account, answer)
         yield* Effect.logInfo("portal: signed in with a password").pipe(Effect.annotateLogs({ userId: account?.id ?? "" }))
         return cookies
       })
@@ -113,7 +144,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       password: (email: string, password: string) =>
         Effect.gen(function* () {
           yield* spendOfAddress
-          yield* spendOfAccount(email.toLowerCase())
+          yield* spendOfAccount(email)
           return yield* byPassword(email, password)
         }),
 
@@ -153,13 +184,31 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       /** The invited user. */
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
 
+      /** Sends a link for a new password, if the address has an account. */
+      requestReset: (email: string) =>
+        Effect.gen(function* () {
+          yield* spendOfAddress
+          yield* spend(ofReset, accountOf(email))
+          yield* resets.request(email)
+        }),
+
+      /** The account of a link for a new password. */
+      passwordReset: (token: string) => Effect.zipRight(spendOfAddress, resets.look(token)),
+
+      /** Sets a new password by a link. Signs nobody in. */
+      resetPassword: (token: string, password: string) =>
+        Effect.gen(function* () {
+          yield* spendOfAddress
+          yield* resets.look(token)
+          yield* resets.reset(token, yield* hashOf(password))
+        }),
+
       /** Creates the account of an invitation, and signs in if it has a password. */
       accept: (token: string, password: string | null) =>
         Effect.gen(function* () {
           yield* spendOfAddress
           yield* invitations.look(token)
-          const { hashPassword } = yield* Effect.promise(() => import("./auth.ts"))
-          const hash = password === null ? null : yield* inTurn(Effect.promise(() => hashPassword(password)))
+          const hash = password === null ? null : yield* hashOf(password)
           const { email, userId } = yield* invitations.accept(token, hash)
           yield* Effect.logInfo("portal: an invitation was accepted").pipe(Effect.annotateLogs({ userId }))
           return password === null ? [] : yield* byPassword(email, password)

@@ -1,4 +1,4 @@
-/** The portal's routes for signing in and out: session, passwords, passkeys, identity provider, invitations. */
+/** The portal's routes for signing in and out: session, passwords and their reset, passkeys, identity provider, invitations. */
 import * as Cookies from "@effect/platform/Cookies"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -8,6 +8,7 @@ import * as Body from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
 import { bodies, done, PortalApi } from "../server/PortalApi.ts"
 import { Identity } from "./Identity.ts"
+import { PasswordResets } from "./PasswordResets.ts"
 import { PASSWORD_MIN } from "./passwordRules.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 import { Sessions } from "./Sessions.ts"
@@ -21,7 +22,8 @@ const withCookies = (body: unknown, cookies: ReadonlyArray<string>): HttpServerR
 const standing = Effect.gen(function* () {
   const session = yield* (yield* Sessions).current
   const { provider } = yield* Identity
-  const common = { provider, passwordMin: PASSWORD_MIN }
+  const { isOffered } = yield* PasswordResets
+  const common = { provider, passwordMin: PASSWORD_MIN, resetsPasswords: isOffered }
   if (session === null) return { state: "signed_out" as const, user: null, ...common }
   const { email, enrolled, hasPassword, isOwner, name, organizationId, organizationName, secondFactorAt, userId } = session
   return {
@@ -89,6 +91,27 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
         const { password, token } = yield* Body.json(bodies.acceptance)
         if (password === null && (yield* Identity).provider === null) return yield* problem("invalid_body", "Choose a password.")
         return withCookies(done, yield* (yield* SignIn).accept(token, password))
+      })
+    )
+    .handleRaw("requestPasswordReset", () =>
+      Effect.gen(function* () {
+        const { email } = yield* Body.json(bodies.address)
+        yield* (yield* SignIn).requestReset(email.trim())
+        return HttpServerResponse.unsafeJson(done)
+      })
+    )
+    .handleRaw("getPasswordReset", () =>
+      Effect.gen(function* () {
+        const { token } = yield* Body.json(bodies.token)
+        const { email, expiresAt } = yield* (yield* SignIn).passwordReset(token)
+        return HttpServerResponse.unsafeJson({ email, expiresAt })
+      })
+    )
+    .handleRaw("resetPassword", () =>
+      Effect.gen(function* () {
+        const { password, token } = yield* Body.json(bodies.passwordReset)
+        yield* (yield* SignIn).resetPassword(token, password)
+        return HttpServerResponse.unsafeJson(done)
       })
     )
     .handle("beginEnrolment", () =>

@@ -25,5 +25,5 @@ export const keepVerification = (
     sql`
       INSERT INTO portal_verifications (id, identifier, value, expires_at)
       VALUES (${id}, ${identifier}, ${JSON.stringify([value, userId])}, clock_timestamp() + make_interval(secs => ${Duration.toSeconds(validity)}))
-      ON CONFLICT (id) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`
+      ON CONFLICT (id) DO UPDATE SET identifier = excluded.identifier, value = excluded.value, expires_at = excluded.expires_at`
   )

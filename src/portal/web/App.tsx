@@ -25,6 +25,7 @@ const files = {
   KeyForm: () => import("./pages/KeyForm.tsx"),
   Keys: () => import("./pages/Keys.tsx"),
   Members: () => import("./pages/Members.tsx"),
+  PasswordReset: () => import("./pages/PasswordReset.tsx"),
   Search: () => import("./pages/Search.tsx"),
   Statement: () => import("./pages/Statement.tsx"),
   Transaction: () => import("./pages/Transaction.tsx"),
@@ -48,6 +49,8 @@ const KeysPage = lazy(() => files.Keys().then(({ KeysPage }) => ({ default: Keys
 const NewKeyPage = lazy(() => files.KeyForm().then(({ NewKeyPage }) => ({ default: NewKeyPage })))
 const EditKeyPage = lazy(() => files.KeyForm().then(({ EditKeyPage }) => ({ default: EditKeyPage })))
 const MembersPage = lazy(() => files.Members().then(({ MembersPage }) => ({ default: MembersPage })))
+const ForgottenPasswordPage = lazy(() => files.PasswordReset().then(({ ForgottenPasswordPage }) => ({ default: ForgottenPasswordPage })))
+const PasswordResetPage = lazy(() => files.PasswordReset().then(({ PasswordResetPage }) => ({ default: PasswordResetPage })))
 const SearchPage = lazy(() => files.Search().then(({ SearchPage }) => ({ default: SearchPage })))
 const StatementPage = lazy(() => files.Statement().then(({ StatementPage }) => ({ default: StatementPage })))
 const TransactionPage = lazy(() => files.Transaction().then(({ TransactionPage }) => ({ default: TransactionPage })))
@@ -100,6 +103,13 @@ const Inside = ({ user }: { readonly user: User }) => (
   </UserProvider>
 )
 
+/** Pages that need no session. */
+const open: Readonly<Record<string, typeof InvitationPage>> = {
+  "/invitation": InvitationPage,
+  "/forgotten-password": ForgottenPasswordPage,
+  "/password-reset": PasswordResetPage
+}
+
 /** What to show for a state of the session. */
 export const App = () => {
   const { data, error, refetch } = useSession()
@@ -117,10 +127,11 @@ export const App = () => {
   if (data === undefined) {
     return <main className="signed-out">{error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}</main>
   }
-  if (pathname === "/invitation")
+  const Open = open[pathname]
+  if (Open !== undefined)
     return (
       <Suspense>
-        <InvitationPage session={data} />
+        <Open session={data} />
       </Suspense>
     )
   return (

@@ -13,6 +13,9 @@ export interface PortalRoutes {
   "POST /sign-in/second-factor": Route<"giveSecondFactor">
   "POST /invitation": Route<"getInvitation">
   "POST /invitation/accept": Route<"acceptInvitation">
+  "POST /password-reset/request": Route<"requestPasswordReset">
+  "POST /password-reset": Route<"getPasswordReset">
+  "POST /password-reset/confirm": Route<"resetPassword">
   "POST /enrolment": Route<"beginEnrolment">
   "POST /enrolment/confirm": Route<"confirmEnrolment">
   "POST /sign-out": Route<"signOut">

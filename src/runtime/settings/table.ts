@@ -262,7 +262,7 @@ export const table = {
   smtpUrl: secret(
     "SMTP_URL",
     "none: notices are logged and kept in the `notices` table",
-    "SMTP server for operational e-mail and invitations to the portal, smtp:// or smtps://",
+    "SMTP server for operational e-mail, invitations to the portal and new passwords, smtp:// or smtps://",
     url("smtp", "smtps")
   ),
   noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender address of operational e-mail", text),

@@ -932,8 +932,9 @@ class AuditEntry(Model):
     recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated,
     api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in,
     account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
-    account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted,
-    organization.exported, organization.deleting, organization.deleted. Values may be added.
+    account.password_reset_requested, account.password_reset, account.backup_codes_renewed, account.passkey_added,
+    account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting,
+    organization.deleted. Values may be added.
     """
     target: AuditTarget
     client_address: str | None
@@ -975,6 +976,8 @@ AuditAction: TypeAlias = Literal[
     "account.second_factor_failed",
     "account.locked",
     "account.password_changed",
+    "account.password_reset_requested",
+    "account.password_reset",
     "account.backup_codes_renewed",
     "account.passkey_added",
     "account.passkey_removed",

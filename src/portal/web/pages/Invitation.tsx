@@ -3,15 +3,13 @@
  * soon as the invitation is accepted.
  */
 import { useQuery } from "@tanstack/react-query"
-import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
 import type { InvitationSummary, SessionStatus } from "../../server/PortalApi.ts"
 import { postSignIn as post } from "../api.ts"
-import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
-import { TextField } from "../parts/Field.tsx"
+import { NewPasswordForm } from "../parts/NewPasswordForm.tsx"
 import { SignedOutPage } from "../parts/SignedOutPage.tsx"
-import { Failure, Loading, Trouble } from "../parts/States.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSignedIn } from "../session.ts"
 
@@ -45,18 +43,11 @@ const Accept = ({
 }) => {
   const signedIn = useSignedIn()
   const navigate = useNavigate()
-  const [password, setPassword] = useState("")
-  const [again, setAgain] = useState("")
-  const [differs, setDiffers] = useState(false)
   const accept = async (chosen: string | null) => {
     await post("/invitation/accept", { token, password: chosen })
     await signedIn()
     await navigate(chosen === null ? "/sign-in" : "/", { replace: true })
   }
-  const form = useForm(async () => {
-    setDiffers(password !== again)
-    if (password === again) await accept(password)
-  })
   const { email, expiresAt, name, organizationName, reset } = invitation
   return (
     <SignedOutPage
@@ -75,38 +66,13 @@ const Accept = ({
           You are signed in as {session.user?.email} in this browser. Continuing signs you in as {email}.
         </p>
       ) : null}
-      <form className="form" onSubmit={form.submit}>
-        <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
-        <TextField
-          label="Choose a password"
-          hint={`At least ${session.passwordMin} characters. A few unrelated words make a good one.`}
-          type="password"
-          autoComplete="new-password"
-          minLength={session.passwordMin}
-          required
-          value={password}
-          onValue={setPassword}
-          error={form.wrong["password"]}
-        />
-        <TextField
-          label="Confirm password"
-          type="password"
-          autoComplete="new-password"
-          required
-          value={again}
-          onValue={setAgain}
-          error={differs && password !== again ? "The passwords do not match." : undefined}
-        />
-        {Object.keys(form.wrong).length === 0 ? <Trouble error={form.error} /> : null}
-        <Button kind="main" type="submit" busy={form.busy}>
-          Create account
-        </Button>
+      <NewPasswordForm email={email} minimum={session.passwordMin} save={accept} yes="Create account">
         {session.provider === null ? null : (
           <Button kind="quiet" onClick={() => void accept(null)}>
             Continue with {session.provider} instead of a password
           </Button>
         )}
-      </form>
+      </NewPasswordForm>
       <p className="hint">
         The invitation works once, until <Time at={expiresAt} />. Next, you set up a second factor.
       </p>

@@ -2,7 +2,7 @@
 import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
-import { useLocation } from "react-router"
+import { Link, useLocation } from "react-router"
 import type { SessionStatus, User } from "../../server/PortalApi.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
@@ -24,7 +24,7 @@ export interface SignInProps {
   readonly ended: User | null
 }
 
-export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
+export const SignInPage = ({ ended, session: { provider, resetsPasswords } }: SignInProps) => {
   const { search } = useLocation()
   const [email, setEmail] = useState(ended?.email ?? "")
   const [password, setPassword] = useState("")
@@ -65,6 +65,11 @@ export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
         <Button kind="main" type="submit" busy={form.busy}>
           Sign in
         </Button>
+        {resetsPasswords ? (
+          <p className="under">
+            <Link to="/forgotten-password">Forgot your password?</Link>
+          </p>
+        ) : null}
       </form>
       {passkeysPossible() || provider !== null ? <p className="or">or</p> : null}
       <div className="form">
@@ -80,8 +85,14 @@ export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
         )}
       </div>
       <p className="hint">
-        No account, or lost your second factor? Ask an owner of your organization to request an invitation from the operator of this
-        service.
+        No account, or lost your {resetsPasswords ? "" : "password or "}second factor? Ask an owner of your organization to request an
+        invitation from the operator of this service
+        {resetsPasswords ? null : (
+          <>
+            , who runs <code>custody users invite</code>, for an existing account with <code>--reset</code>
+          </>
+        )}
+        .
       </p>
     </SignedOutPage>
   )

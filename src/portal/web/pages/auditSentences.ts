@@ -34,6 +34,8 @@ const did: Readonly<Record<Action, string>> = {
   "account.second_factor_failed": "gave a wrong code of the second factor",
   "account.locked": "was locked out after too many wrong codes",
   "account.password_changed": "changed the password",
+  "account.password_reset_requested": "asked for a link to change the password of",
+  "account.password_reset": "set a new password with a link from an e-mail",
   "account.backup_codes_renewed": "made new backup codes",
   "account.passkey_added": "added a passkey",
   "account.passkey_removed": "removed a passkey",
@@ -57,6 +59,9 @@ export const actionWords = (action: string): string => {
 
 const others = { key: "An API key", session: "Somebody", operator: "An operator", platform: "The custody platform", service: "The service" }
 
+/** What anybody can do who knows an address: the person of the account need not be the actor. */
+const anonymous: ReadonlySet<string> = new Set<Action>(["account.sign_in_failed", "account.password_reset_requested"])
+
 export interface Sentence {
   readonly who: string
   readonly what: string
@@ -66,8 +71,7 @@ export interface Sentence {
 
 /** The sentence of an entry; `nameOf` returns an id without a name unchanged. */
 export const sentenceOf = ({ action, actor, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
-  // Nobody is known before the sign-in.
-  const person = action === "account.sign_in_failed" ? null : actor.userId
+  const person = anonymous.has(action) ? null : actor.userId
   const own = target.type === "account" && target.id === person
   return {
     who: person === null ? others[actor.type] : nameOf(person),

@@ -183,7 +183,7 @@ CREATE TABLE pings (
 CREATE INDEX pings_of_webhook ON pings (webhook_id);
 CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
 
--- E-mails about a webhook or an API key: one row for each cause, sent once.
+-- E-mails about a webhook, an API key or an account: one row for each cause, sent once.
 CREATE TABLE notices (
   id text COLLATE "C" PRIMARY KEY,
   webhook_id text COLLATE "C" REFERENCES webhooks (id),
@@ -200,7 +200,8 @@ CREATE TABLE notices (
   key_id text COLLATE "C" REFERENCES api_keys (id),
   key_expires_at timestamptz(3),
   CHECK ((sent_at IS NULL) = (channel IS NULL)),
-  CHECK (num_nonnulls(webhook_id, key_id) = 1),
+  -- One about an account has neither.
+  CHECK (num_nonnulls(webhook_id, key_id) <= 1),
   CHECK ((key_id IS NULL) = (key_expires_at IS NULL))
 );
 CREATE INDEX notices_of_webhook ON notices (webhook_id);

@@ -1,0 +1,163 @@
+/**
+ * New passwords by e-mail. A link works once, for a short time, and is stored as a hash. It is bound to the account's address and
+ * password at its request, so a change of either ends it, and a newer link replaces it. It changes the password alone: whoever
+ * reads the mailbox still needs the second factor, so an account without one, or without a password, gets an e-mail that says
+ * what to do instead. The library's own reset has none of these rules. Decision D-43.
+ */
+import { createHash, randomBytes } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Duration, Effect, Redacted, Schema } from "effect"
+import { type Actor, recordOfUser } from "../../access/audit/AuditTrail.ts"
+import { Mailer, MailFailed } from "../../delivery/notices/Mailer.ts"
+import { letterOf } from "../../delivery/notices/message.ts"
+import { problem } from "../../http/Problem.ts"
+import { currentRequest } from "../../http/RequestContext.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { command } from "../../runtime/temporal/commands.ts"
+import * as Id from "../../values/Id.ts"
+import { addressOf } from "../server/origin.ts"
+import { Identity } from "./Identity.ts"
+import { changedText, noResetText, resetText } from "./passwordResetTexts.ts"
+import { keepVerification } from "./verifications.ts"
+
+/** How long a link works. */
+const VALIDITY = Duration.minutes(30)
+/** Longest time for the mail server. */
+const SENDING = "20 seconds"
+
+const Account = Schema.Struct({
+  userId: Schema.String,
+  organizationId: Schema.String,
+  name: Schema.String,
+  email: Schema.String,
+  /** The hash; null without a password. */
+  password: Schema.NullOr(Schema.String),
+  hasSecondFactor: Schema.Boolean
+})
+type Account = typeof Account.Type
+const decodeAccounts = decodeRows(Account),
+  decodeLinks = decodeRows(Schema.Struct({ value: Schema.parseJson(Schema.Tuple(Schema.String, Schema.String)), expiresAt: Schema.String }))
+
+const hash = (text: string): string => createHash("sha256").update(text).digest("base64url")
+const identifierOf = (token: string) => `password-reset/${hash(token)}`
+/** What a link is bound to. */
+const stateOf = ({ email, password }: Account) => hash(JSON.stringify([email, password]))
+/** The person, before a sign-in. */
+const personOf = ({ userId }: Account): Actor => ({ type: "session", id: null, userId })
+
+const refused = () =>
+  problem(
+    "password_reset_refused",
+    "This service does not reset passwords by e-mail. Ask its operator to invite you again: custody users invite <user id> --reset."
+  )
+const invalid = () => problem("password_reset_invalid", "The link was already used, has expired or is invalid. Ask for a new one.")
+
+export class PasswordResets extends Effect.Service<PasswordResets>()("custody/portal/PasswordResets", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { send } = yield* Mailer
+    const { follow, provider } = yield* Identity
+    // From the settings: nothing in a request decides where a link leads.
+    const portal = addressOf(yield* Settings)
+    const isOffered = send !== undefined && URL.canParse(portal)
+
+    /** The account, if its user may sign in. */
+    const find = (by: { readonly userId: string } | { readonly email: string }) =>
+      decodeAccounts(sql`
+        SELECT p.id AS "userId", u.organization_id AS "organizationId", u.name, lower(u.email) AS email, a.password,
+          EXISTS (SELECT 1 FROM portal_second_factors f WHERE f.user_id = p.id AND f.verified_at IS NOT NULL) AS "hasSecondFactor"
+        FROM portal_users p JOIN users u ON u.id = p.id JOIN organizations o ON o.id = u.organization_id
+        LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
+        WHERE ${"userId" in by ? sql`p.id = ${by.userId}` : sql`p.email = lower(${by.email})`}
+          AND u.status = 'active' AND o.deleting_at IS NULL`)
+
+    /** The account of a link, with the link's expiry. */
+    const ofLink = (token: string) =>
+      Effect.gen(function* () {
+        const [link] = yield* decodeLinks(sql`
+          SELECT value, expires_at AS "expiresAt" FROM portal_verifications
+          WHERE identifier = ${identifierOf(token)} AND expires_at > clock_timestamp() FOR UPDATE`)
+        if (link === undefined) return yield* invalid()
+        const [state, userId] = link.value
+        // One change of an account at a time.
+        yield* sql`SELECT 1 FROM portal_users WHERE id = ${userId} FOR NO KEY UPDATE`
+        const [account] = yield* find({ userId })
+        return account?.hasSecondFactor === true && stateOf(account) === state
+          ? { ...account, expiresAt: link.expiresAt }
+          : yield* invalid()
+      })
+
+    /** The e-mail to the person of an account, with a new link if the account can have one. */
+    const letter = (account: Account) =>
+      Effect.gen(function* () {
+        const { hasSecondFactor, name, password, userId } = account
+        if (password === null || !hasSecondFactor)
+          return letterOf(noResetText({ name, provider, hasPassword: password !== null }), undefined)
+        const token = Redacted.make(randomBytes(24).toString("base64url"))
+        yield* keepVerification(sql, {
+          id: `password-reset/${userId}`,
+          identifier: identifierOf(Redacted.value(token)),
+          value: stateOf(account),
+          userId,
+          validity: VALIDITY
+        })
+        // The token follows the #, which browsers do not send.
+        return letterOf(resetText(name, Duration.toMinutes(VALIDITY)), {
+          href: `${portal}/password-reset#${Redacted.value(token)}`,
+          title: "Choose a new password",
+          button: "Choose a new password"
+        })
+      }).pipe(Effect.zipLeft(recordOfUser(sql, account.userId, personOf(account), "account.password_reset_requested")), sql.withTransaction)
+
+    const sendTo = (account: Account, deliver: NonNullable<typeof send>) =>
+      Effect.flatMap(letter(account), (mail) =>
+        deliver({ ...mail, to: account.email, messageId: `${Id.make("ntc")}@custody-data-service` }).pipe(
+          Effect.timeoutFail({ duration: SENDING, onTimeout: () => new MailFailed({ cause: `no answer within ${SENDING}` }) })
+        )
+      ).pipe(Effect.catchAllCause((cause) => Effect.logWarning("portal: an e-mail for a new password could not be sent", cause)))
+
+    return {
+      /** Whether the service sends links. */
+      isOffered,
+
+      /** Sends a link to the address if it has an account, in the background: the response must not reveal whether it has. */
+      request: (email: string) =>
+        Effect.gen(function* () {
+          if (send === undefined || !isOffered) return yield* refused()
+          yield* follow(email)
+          const [account] = yield* Effect.orDie(find({ email }))
+          if (account !== undefined) yield* Effect.forkDaemon(sendTo(account, send))
+        }),
+
+      /** The account of a link and its expiry, while the link is valid. */
+      look: (token: string) => dieOnSql(sql.withTransaction(ofLink(token))),
+
+      /** Sets the password of the link's account and ends its sessions and the link. The notice is a durable step of its own. */
+      reset: (token: string, passwordHash: string) =>
+        Effect.gen(function* () {
+          const { client } = yield* currentRequest
+          const account = yield* ofLink(token)
+          const { email, name, organizationId, userId } = account
+          const changed = yield* sql`
+            UPDATE portal_accounts SET password = ${passwordHash}, updated_at = now()
+            WHERE user_id = ${userId} AND password = ${account.password} RETURNING id`
+          // Somebody changed it meanwhile.
+          if (changed.length === 0) return yield* invalid()
+          yield* sql`DELETE FROM portal_verifications WHERE identifier = ${identifierOf(token)}`
+          yield* sql`DELETE FROM portal_sessions WHERE user_id = ${userId}`
+          yield* recordOfUser(sql, userId, personOf(account), "account.password_reset")
+          const id = Id.make("ntc")
+          const { body, subject } = changedText({ name, at: new Date().toISOString(), from: client?.toString() })
+          yield* sql`
+            INSERT INTO notices (id, organization_id, cause, recipient, subject, body)
+            VALUES (${id}, ${organizationId}, ${`password-reset/${id}`}, ${email}, ${subject}, ${body})`
+          yield* command(sql, id)
+          yield* Effect.logInfo("portal: a password was reset").pipe(Effect.annotateLogs({ userId }))
+        }).pipe(sql.withTransaction, dieOnSql)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
