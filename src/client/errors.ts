@@ -14,6 +14,8 @@ export interface Problem<Code extends string = string> {
   readonly errors: ReadonlyArray<FieldIssue>
   /** For `cursor_expired` and `cursor_gone`: the oldest cursor of the event feed to resume from. */
   readonly oldestCursor?: string | undefined
+  /** For `not_sealed`, if the period ends before the vault's first statement: that statement's day, as YYYY-MM-DD. */
+  readonly firstDate?: string | undefined
 }
 
 /** The API returned an error. `code` says why; {@link isCustodyError} narrows it. */
@@ -26,6 +28,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
   readonly requestId: string
   readonly errors: ReadonlyArray<FieldIssue>
   readonly oldestCursor: string | undefined
+  readonly firstDate: string | undefined
   /** Seconds to wait before a retry, if the API sent `Retry-After`. */
   readonly retryAfter: number | undefined
 
@@ -38,6 +41,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
     this.requestId = problem.requestId
     this.errors = problem.errors
     this.oldestCursor = problem.oldestCursor
+    this.firstDate = problem.firstDate
     this.retryAfter = retryAfter
   }
 }

@@ -52,6 +52,10 @@ const retryAfterOf = (header: string | null): number | undefined => {
   return Number.isNaN(at) ? undefined : Math.max(0, (at - Date.now()) / 1_000)
 }
 
+/** A member that is text, if there is one. */
+const textIn = (problem: Readonly<Record<string, unknown>>, name: string): string | undefined =>
+  typeof problem[name] === "string" ? problem[name] : undefined
+
 /** The error of a response. */
 export const errorOf = (response: Response, text: string): Error => {
   // Browsers hide the status and the location of a redirect that is not followed.
@@ -78,7 +82,8 @@ export const errorOf = (response: Response, text: string): Error => {
       detail: textOf(problem["detail"]),
       requestId: problem["requestId"],
       errors: Array.isArray(problem["errors"]) ? problem["errors"] : [],
-      oldestCursor: typeof problem["oldestCursor"] === "string" ? problem["oldestCursor"] : undefined
+      oldestCursor: textIn(problem, "oldestCursor"),
+      firstDate: textIn(problem, "firstDate")
     },
     retryAfterOf(response.headers.get("retry-after"))
   )

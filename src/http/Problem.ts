@@ -152,6 +152,9 @@ export const ProblemBody = Schema.Struct({
   errors: Schema.optional(Schema.Array(FieldIssue).annotations({ description: "The invalid fields, if any" })),
   oldestCursor: Schema.optional(
     text("With `cursor_expired`: the oldest cursor of the event feed that is valid", "mVb0rJ3cYw1n9XkQ5uTzHs7dLqEa2fGiPo4RvNxByC8KtMjZ")
+  ),
+  firstDate: Schema.optional(
+    text("With `not_sealed`, if the period ends before the vault's first statement: the first statement's day", "2025-03-18")
   )
 }).annotations({ identifier: "Problem", title: "Problem" })
 

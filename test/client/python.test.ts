@@ -195,25 +195,35 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(new Set(booked).size).toBe(400)
   }, 120_000)
 
-  test("the check of a year writes lines that foot, and refuses sums that differ", async () => {
+  test("the program of a year writes transactions, balances, and sums that follow from them", async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
     const at = `${day(-3)}T12:00:00.000Z`
     const fee = { asset: "ethereum/native", amount: "0.000000000000000001" }
     await app.feed([
       transaction("vault_a", 5_000, { amount: "3", timestamp: at, fee }),
-      transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee })
+      transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee }),
+      { ...balance("vault_a", "ethereum/native", "7"), occurredAt: `${day(-9)}T12:00:00.000Z` }
     ])
     await cli(["statements", "seal"], app.env)
     const env = { ...environment(), FROM: day(-200), TO: day(-2) }
     // No record of a balance follows from the transactions.
     const found = await run([interpreter, "year.py"], { cwd: folder, env })
     expect(found).toMatch(/^\S+: -2\.999999999999999998 of ethereum\/native is not explained by transactions\n$/)
-    const lines = fs.readFileSync(path.join(folder, "year.csv"), "utf8").split("\r\n")
-    expect(lines.filter((line) => line.includes(",3,0,0.000000000000000002,"))).toHaveLength(1)
+    const linesOf = (name: string) =>
+      fs
+        .readFileSync(path.join(folder, `${name}.csv`), "utf8")
+        .trim()
+        .split("\r\n")
+    expect(linesOf("year").filter((line) => line.includes(",'3,'0,'0.000000000000000002,"))).toHaveLength(1)
+    expect(linesOf("transactions")).toHaveLength(3)
+    expect(linesOf("balances")).toEqual([
+      "vault,asset,balance,as of",
+      expect.stringMatching(new RegExp(`^[^,]+,ethereum/native,'7,${day(-9)} 12:00:00`))
+    ])
     // A year before the vaults, of which one may have no statement yet.
     await app.feed([vault("vault_late", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_late"])])
     const before = await run([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(-20) } })
     expect(before.split("\n")).toEqual([expect.any(String), expect.any(String), ""])
-    for (const line of before.trim().split("\n")) expect(line).toEndWith(`: The vault's statements begin at ${day(-7)}.`)
+    for (const line of before.trim().split("\n")) expect(line).toEndWith(`: statements begin at ${day(-7)}`)
   }, 60_000)
 })

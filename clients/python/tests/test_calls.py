@@ -140,12 +140,13 @@ class Requests(unittest.TestCase):
 class Errors(unittest.TestCase):
     def test_an_error_of_the_api_has_its_code_status_request_id_and_fields(self) -> None:
         issue = {"in": "body", "field": "url", "code": "format", "detail": "is no URL", "more": 1}
-        fields = {"errors": [issue], "oldestCursor": "old"}
+        fields = {"errors": [issue], "oldestCursor": "old", "firstDate": "2026-03-18"}
         with self.assertRaises(CustodyError) as caught:
             Scripted(problem(410, "cursor_expired", fields=fields, retry_after="7")).client().read_event_feed(after="x")
         error = caught.exception
         self.assertEqual((error.code, error.status, error.title, error.detail), ("cursor_expired", 410, "T", "D."))
-        self.assertEqual((error.request_id, error.oldest_cursor, error.retry_after), ("req_1", "old", 7))
+        self.assertEqual((error.request_id, error.oldest_cursor, error.first_date), ("req_1", "old", "2026-03-18"))
+        self.assertEqual(error.retry_after, 7)
         self.assertEqual([(one.in_, one.field) for one in error.errors], [("body", "url")])
         self.assertEqual(str(error), "cursor_expired: D. (request req_1)")
 

@@ -150,7 +150,7 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
   recovery_running: "Wait until the recovery has ended, or cancel it: `POST /v1/webhook-recoveries/{recoveryId}/cancel`.",
   recovery_ended: "Nothing is left to pause, resume or cancel. Create a new recovery for what is still missing.",
   not_sealed:
-    "A UTC day is sealed six hours after its end, and a vault's statements begin 7 days before the vault was recorded here (the operator may have set other times). `detail` names the day that is not sealed yet: ask again later. Or it names the day at which the vault's statements begin, if the period ends before it: there is nothing to sum up.",
+    "A UTC day is sealed six hours after its end, and a vault's statements begin 7 days before the vault was recorded here (the operator may have set other times). `detail` names the day that is not sealed yet: ask again later. If the response has `firstDate`, the vault's statements begin at that day, after the period: there is nothing to sum up.",
   webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then send the request again.',
   webhook_limit_reached:
     "An entity can be covered by at most 20 active or paused webhooks, and by 100 with the disabled ones. Delete one that you no longer need.",

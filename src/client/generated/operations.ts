@@ -427,7 +427,7 @@ export interface Operations {
   listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
   /** Get a statement. The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
   getStatement(vaultId: string, date: string, query?: GetStatementQuery, options?: RequestOptions): Promise<Statement>
-  /** Sum up statements. One line per asset over a period: the first day's opening, the sums of all days, and the last day's closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first statement begins with it. A day that is not sealed is 409 `not_sealed`. With `Accept: text/csv`, the lines as CSV. `GET /v1/vaults/{vaultId}/statement-summary` */
+  /** Sum up statements. One line per asset over a period: the first day's opening, the sums of all days, and the last day's closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first statement begins with it. A day that is not sealed yet is 409 `not_sealed`; so is a period that ends before the first statement, with `firstDate`, its day. With `Accept: text/csv`, the lines as CSV. `GET /v1/vaults/{vaultId}/statement-summary` */
   getStatementSummary(vaultId: string, query: GetStatementSummaryQuery, options?: RequestOptions): Promise<StatementSummary>
   /** List assets. Supported assets on the networks available to the organization, and assets that a visible vault holds or moved, by id. `GET /v1/assets` */
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>

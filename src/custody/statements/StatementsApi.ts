@@ -78,7 +78,7 @@ export class StatementsApi extends HttpApiGroup.make("statements")
       .annotate(OpenApi.Transform, csvToo("With `Accept: text/csv`: a header line, then a line per asset", `${COLUMNS}${LINE}`))
       .annotate(
         OpenApi.Description,
-        "One line per asset over a period: the first day's opening, the sums of all days, and the last day's closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first statement begins with it. A day that is not sealed is 409 `not_sealed`. With `Accept: text/csv`, the lines as CSV."
+        "One line per asset over a period: the first day's opening, the sums of all days, and the last day's closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first statement begins with it. A day that is not sealed yet is 409 `not_sealed`; so is a period that ends before the first statement, with `firstDate`, its day. With `Accept: text/csv`, the lines as CSV."
       )
   )
   .annotate(OpenApi.Title, "Statements")

@@ -115,7 +115,7 @@ export const layer = HttpApiBuilder.group(
             if (sealed === undefined) return yield* notFound()
             const { first, next } = sealed
             const from = later(asked.from, first)
-            if (to < first) return yield* problem("not_sealed", notSealed(to, first))
+            if (to < first) return yield* problem("not_sealed", notSealed(to, first), { members: { firstDate: first } })
             if (to >= next) return yield* problem("not_sealed", notSealed(later(from, next), first))
             yield* checkDays({ from, to }, SUMMARY_DAYS)
             const [found] = yield* statements.summary(principal, vaultId, { from, to })

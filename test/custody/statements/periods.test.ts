@@ -138,17 +138,20 @@ describe("the summary of a period", () => {
     expect((await summary(`from=2000-01-01&to=${dayOf(-1)}`)).json).toMatchObject({ from: dayOf(-DAYS), to: dayOf(-1) })
     const problem = async (query: string) => {
       const { json, status } = await summary(query)
-      return [status, json.code, json.detail]
+      return [status, json.code, json.detail, json.firstDate]
     }
     expect(await problem(`from=${dayOf(-3)}&to=${dayOf(0)}`)).toEqual([
       409,
       "not_sealed",
-      `The statement of ${dayOf(0)} is not sealed yet.`
+      `The statement of ${dayOf(0)} is not sealed yet.`,
+      undefined
     ])
-    expect(await problem("from=2090-01-01&to=2090-01-31")).toEqual([409, "not_sealed", "The statement of 2090-01-01 is not sealed yet."])
-    expect(await problem("from=2000-01-01&to=2000-01-31")).toEqual([409, "not_sealed", `The vault's statements begin at ${dayOf(-DAYS)}.`])
+    const later = await problem("from=2090-01-01&to=2090-01-31")
+    expect(later).toEqual([409, "not_sealed", "The statement of 2090-01-01 is not sealed yet.", undefined])
+    const first = dayOf(-DAYS)
+    expect(await problem("from=2000-01-01&to=2000-01-31")).toEqual([409, "not_sealed", `The vault's statements begin at ${first}.`, first])
     const unsealed = await app.get(`/v1/vaults/${await fresh()}/statement-summary?from=2000-01-01&to=2000-01-31`, key())
-    expect([unsealed.json.code, unsealed.json.detail]).toEqual(["not_sealed", `The vault's statements begin at ${dayOf(-DAYS)}.`])
+    expect([unsealed.json.code, unsealed.json.firstDate]).toEqual(["not_sealed", first])
     for (const [query, field] of [
       [`from=${dayOf(-1)}&to=${dayOf(-2)}`, "from"],
       [`from=${dayOf(-1)}`, "to"],

@@ -223,7 +223,7 @@ def error_of(response: httpx.Response) -> CustodyError | NoAnswerError:
         errors = decode(list[FieldIssue], problem.get("errors", []))
     except DecodeError:
         errors = []
-    oldest = problem.get("oldestCursor")
+    oldest, first = problem.get("oldestCursor"), problem.get("firstDate")
     return CustodyError(
         code=problem["code"],
         status=response.status_code,
@@ -232,6 +232,7 @@ def error_of(response: httpx.Response) -> CustodyError | NoAnswerError:
         request_id=problem["requestId"],
         errors=errors,
         oldest_cursor=oldest if isinstance(oldest, str) else None,
+        first_date=first if isinstance(first, str) else None,
         retry_after=_retry_after(response.headers.get("retry-after")),
     )
 

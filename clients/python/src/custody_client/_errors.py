@@ -22,10 +22,11 @@ class CustodyError(Exception):
         request_id: str,
         errors: Sequence[FieldIssue] = (),
         oldest_cursor: str | None = None,
+        first_date: str | None = None,
         retry_after: float | None = None,
     ) -> None:
         # With all arguments, so that it can be pickled for another process.
-        super().__init__(code, status, title, detail, request_id, errors, oldest_cursor, retry_after)
+        super().__init__(code, status, title, detail, request_id, errors, oldest_cursor, first_date, retry_after)
         self.code = code
         self.status = status
         self.title = title
@@ -36,6 +37,8 @@ class CustodyError(Exception):
         """The invalid fields, if any."""
         self.oldest_cursor = oldest_cursor
         """For ``cursor_expired``: the oldest cursor of the event feed to resume from."""
+        self.first_date = first_date
+        """For ``not_sealed``, if the period ends before the vault's first statement: that statement's day, as YYYY-MM-DD."""
         self.retry_after = retry_after
         """Seconds to wait before a retry, if the API sent ``Retry-After``."""
 

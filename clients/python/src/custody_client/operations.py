@@ -599,7 +599,8 @@ class Operations(Caller):
     ) -> StatementSummary:
         """Sum up statements. One line per asset over a period: the first day's opening, the sums of all days, and the last day's
         closing, with the hashes of the first and the last day's statements. A period that begins before the vault's first
-        statement begins with it. A day that is not sealed is 409 ``not_sealed``. With ``Accept: text/csv``, the lines as CSV.
+        statement begins with it. A day that is not sealed yet is 409 ``not_sealed``; so is a period that ends before the first
+        statement, with ``first_date``, its day. With ``Accept: text/csv``, the lines as CSV.
 
         ``GET /v1/vaults/{vaultId}/statement-summary``
 
