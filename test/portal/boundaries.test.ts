@@ -83,6 +83,7 @@ describe("the portal reads by the API's access rules", () => {
       expect(await codes(visitor, "POST", `/api/v1/webhooks/${webhookId}/rotate-secret`)).toBe("404 not_found")
       expect(await codes(visitor, "DELETE", `/api/v1/webhooks/${webhookId}`)).toBe("404 not_found")
       expect(await codes(visitor, "GET", `/api/events/${eventId}/payload`)).toBe("404 not_found")
+      expect(await codes(visitor, "GET", "/api/vaults/vault_b/statement-days")).toBe("404 not_found")
       expect((await visitor.get(`/api/event-counts?ids=${eventId}`)).text).toBe("{}")
       expect((await visitor.get(`/api/webhook-health?ids=${webhookId}`)).text).toBe("{}")
       expect((await visitor.get(`/api/audit-names?ids=${webhookId},user_a`)).text).toBe("{}")

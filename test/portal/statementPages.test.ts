@@ -7,18 +7,19 @@ import { cli } from "../support/app.ts"
 import { transaction, user, vault } from "../support/records.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
-const { app, owner } = useOwner({ STATEMENT_HISTORY: "7d" })
+const { app, owner } = useOwner({ STATEMENT_HISTORY: "70d" })
 let portal: PortalPage, page: Page
 const DAY = dayOf(-4)
+const USDC = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 
 beforeAll(async () => {
   if (!hasBrowser) return
   portal = owner()
   page = portal.page
-  const day = (offset: number, amount: string) => ({
+  const day = (offset: number, amount: string, asset = "ethereum/native") => ({
     type: "balance",
     vaultId: "vault_s",
-    asset: "ethereum/native",
+    asset,
     amount,
     occurredAt: timeOf(offset, "12:00:00.000")
   })
@@ -33,6 +34,9 @@ beforeAll(async () => {
       }),
       ...Array.from({ length: 40 }, (_, index) => day(-400 + index * 10, `${(index * 37) % 90}.000000000000000001`)),
       day(-4, "12.5"),
+      day(-500, "0", USDC),
+      day(-450, "4", USDC),
+      day(-400, "5", USDC),
       transaction("vault_s", 1, { amount: "3", timestamp: timeOf(-4, "11:00:00.000") }),
       transaction("vault_s", 2, { amount: "0.25", direction: "outbound", timestamp: timeOf(-4, "13:00:00.000") })
     ],
@@ -89,11 +93,55 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.getByLabel("Month").selectOption(DAY.slice(0, 7))
     const sums = page.getByRole("table", { name: "Lines of the statement" }).getByRole("row", { name: /ETH/ })
     await sums.getByRole("cell", { name: "3", exact: true }).waitFor()
+    // Balances were recorded that do not follow from the transactions.
+    const mark = { name: "Not explained by transactions" }
+    expect(await sums.getByRole("img", mark).count()).toBe(1)
+    const still = page.getByRole("table", { name: "Lines of the statement" }).getByRole("row", { name: /USDC/ })
+    expect(await still.getByRole("img", mark).count()).toBe(0)
+    await page.getByText("Other is the change of a balance that no transaction and no fee explains").waitFor()
     await portal.expectAccessible("the sums of a month")
-    expect((await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).text).toMatch(
-      /^asset,symbol,.*\r\nethereum\/native,ETH,'.*,'3,'0.25,'0,/
-    )
+    const csv = async () => (await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).text
+    expect(await csv()).toMatch(/^asset,symbol,.*\r\nethereum\/native,ETH,'.*,'3,'0.25,'0,.*\r\nethereum\/erc20.*,USDC,.*\r\n$/)
+    await page.getByLabel("Moved only").check()
+    await still.waitFor({ state: "detached" })
+    expect(await sums.count()).toBe(1)
+    expect(await csv()).toMatch(/^asset,symbol,.*\r\nethereum\/native,ETH,.*\r\n$/)
     expect((await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())).text).toContain(`${DAY},2,ethereum/native,ETH,`)
+  })
+
+  test("every month since the first statement can be chosen, and no other", async () => {
+    const { data } = (await app.get("/v1/vaults/vault_s/statements?limit=500", (await app.key("user_a")).secret)).json
+    const days: ReadonlyArray<string> = data.map(({ date }: { readonly date: string }) => date)
+    await portal.goto("/vaults/vault_s?show=statements")
+    const months = page.getByLabel("Month").locator("option")
+    await months.first().waitFor({ state: "attached" })
+    expect(await months.allTextContents()).toEqual([...new Set(days.map((day) => day.slice(0, 7)))])
+    const first = days.at(-1) ?? ""
+    await page.getByLabel("Month").selectOption(first.slice(0, 7))
+    await page.getByText(`From the beginning of ${first} to the end of`).waitFor()
+    await portal.goto(`/vaults/vault_s/statements/${first}`)
+    await page.getByRole("link", { name: "Day after" }).waitFor()
+    expect(await page.getByRole("link", { name: "Day before" }).count()).toBe(0)
+  })
+
+  test("a vault without statements says when they begin", async () => {
+    // Recorded in the future, so that no day is due.
+    await app.sql(
+      `INSERT INTO vaults SELECT (jsonb_populate_record(v, jsonb_build_object('id', 'vault_n', 'recorded_at', now() + interval '90 days'))).*
+       FROM vaults v WHERE v.id = 'vault_s'`,
+      []
+    )
+    await app.feed([
+      user("user_a", "org_a", ["vault_a", "vault_b", "vault_c", "vault_s", "vault_n"], {
+        organizationRole: "owner",
+        name: "Ada Keller",
+        email: "ada@northwind.example"
+      })
+    ])
+    await portal.goto("/vaults/vault_n?show=statements")
+    await page.getByText(`This vault's statements begin at ${dayOf(20)}. Each UTC day gets one`).waitFor()
+    expect(await page.getByLabel("Month").count()).toBe(0)
+    await portal.expectAccessible("a vault without statements")
   })
 
   test("checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
@@ -188,7 +236,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await why("vault_s", "The key's vault allowlist does not include this vault.")
     await why("vault_z", "There is no such vault, or you do not have the Developer role on it.")
     await why("vault_nothing", "There is no such vault, or you do not have the Developer role on it.")
-    expect(await page.locator(".numbers dd").allTextContents()).toEqual(["4", "1", "1"])
+    expect(await page.locator(".numbers dd").allTextContents()).toEqual(["5", "1", "1"])
     await portal.expectAccessible("what a key sees")
   })
 })

@@ -23,7 +23,10 @@ const Row = Schema.Struct({
 export type StatementRow = typeof Row.Type
 
 const decode = decodeRows(Row)
-const decodeSealed = decodeRows(Schema.Struct({ first: Schema.String, next: Schema.String }))
+
+/** The days of a vault's statements: the first, and the one after the last. Without statements, both are where they will begin. */
+export const SealedDays = Schema.Struct({ first: Schema.String, next: Schema.String })
+const decodeSealed = decodeRows(SealedDays)
 const decodeSummary = decodeRows(Schema.Struct(Struct.pick(StatementSummary.fields, "firstHash", "lastHash", "assets")))
 
 /** Days, both inclusive. */
@@ -76,7 +79,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           )
         ),
 
-      /** The first day of a visible vault's statements, and the first day after them. Without statements, both are where they will begin. */
+      /** The days of a visible vault's statements. */
       sealed: (principal: PrincipalState, vaultId: string) =>
         Effect.orDie(
           Effect.map(

@@ -13,6 +13,7 @@ import { Context, Effect, Either, Layer, Option, Schema } from "effect"
 import { Confirmation as ConfirmAct, SignedIn } from "../../access/credentials/Principal.ts"
 import { ApiKeys } from "../../access/keys/ApiKeys.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
+import { StatementsRepo } from "../../custody/statements/StatementsRepo.ts"
 import { DeliveriesRepo } from "../../delivery/deliveries/DeliveriesRepo.ts"
 import { DeliveryCommands } from "../../delivery/deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../../delivery/deliveries/RequestPreview.ts"
@@ -175,6 +176,7 @@ export const layer = OwnRoutes.layer.pipe(
       WaitingDeliveries.layer,
       RecoveriesRepo.layer,
       RequestPreview.layer,
+      StatementsRepo.layer,
       ApiKeys.layer,
       CredentialRepo.layer,
       WebAssets.layer

@@ -16,6 +16,7 @@ import { Schema } from "effect"
 import { ApiKey, NamedKey } from "../../access/keys/ApiKeys.ts"
 import { Credential } from "../../access/visibility/CredentialApi.ts"
 import type { ReceivedEvent } from "../../client/receivedEvent.ts"
+import { SealedDays } from "../../custody/statements/StatementsRepo.ts"
 import { PreparedRequest } from "../../delivery/deliveries/RequestPreview.ts"
 import { Health } from "../../delivery/webhooks/Webhook.ts"
 import { names } from "../../events/log/Kind.ts"
@@ -229,6 +230,7 @@ const overview = HttpApiGroup.make("overview")
   .add(HttpApiEndpoint.get("getEventData", "/event-data").setUrlParams(ids).addSuccess(byId(json<ReceivedEvent["data"]>())))
   .add(HttpApiEndpoint.get("getAuditNames", "/audit-names").setUrlParams(ids).addSuccess(byId(AuditName)))
   .add(HttpApiEndpoint.get("getAssetNames", "/asset-names").setUrlParams(ids).addSuccess(byId(AssetName)))
+  .add(HttpApiEndpoint.get("getStatementDays")`/vaults/${id}/statement-days`.addSuccess(SealedDays))
   .add(
     HttpApiEndpoint.get("search", "/search")
       .setUrlParams(Schema.Struct({ q: parameter }))

@@ -8,6 +8,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Duration, Effect, Option } from "effect"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
+import { StatementsRepo } from "../../custody/statements/StatementsRepo.ts"
 import { statuses } from "../../delivery/deliveries/Delivery.ts"
 import { DeliveryCommands } from "../../delivery/deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../../delivery/deliveries/RequestPreview.ts"
@@ -125,6 +126,14 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
       asking((caller) =>
         Effect.gen(function* () {
           return yield* (yield* Overview).assetNames(caller, idsOf(ids))
+        })
+      )
+    )
+    .handle("getStatementDays", ({ path: { id } }) =>
+      asking((caller) =>
+        Effect.gen(function* () {
+          const days = yield* (yield* StatementsRepo).sealed(caller, id)
+          return yield* Effect.mapError(days, notFound)
         })
       )
     )

@@ -12,12 +12,16 @@ export const useNames = (): ((id: string) => string) => {
   return (id) => names.get(id) ?? id
 }
 
-/** An object of the API by its path. `every` is a refresh interval in ms. */
-export const useOne = <P extends Path<"GET">>(path: P, options: { readonly every?: number; readonly enabled?: boolean } = {}) =>
+/** An object of the API by its path. `every` is a refresh interval in ms; `keep` shows the object of the path before until there is one. */
+export const useOne = <P extends Path<"GET">>(
+  path: P,
+  options: { readonly every?: number; readonly enabled?: boolean; readonly keep?: boolean } = {}
+) =>
   useQuery({
     queryKey: [path],
     queryFn: () => get(path),
     enabled: options.enabled ?? true,
+    ...(options.keep === true ? { placeholderData: keepPreviousData } : {}),
     ...(options.every === undefined ? {} : { refetchInterval: options.every })
   })
 

@@ -48,6 +48,7 @@ export interface PortalRoutes {
   "GET /event-data": Route<"getEventData">
   "GET /audit-names": Route<"getAuditNames">
   "GET /asset-names": Route<"getAssetNames">
+  "GET /vaults/:id/statement-days": Route<"getStatementDays">
   "GET /search": Route<"search">
   "GET /webhooks/:id/missed": Route<"countMissed">
   "GET /events/:id/payload": Route<"getPayload">

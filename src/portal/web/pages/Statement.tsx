@@ -4,6 +4,7 @@ import { Link, useParams, useSearchParams } from "react-router"
 import type { Statement } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { useOne } from "../data.ts"
+import { dayAfter } from "../days.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { SaveText } from "../parts/Export.tsx"
@@ -13,9 +14,6 @@ import { Time } from "../parts/Time.tsx"
 import { useVerification, Verified } from "../parts/Verified.tsx"
 import { StatementLines } from "./StatementLines.tsx"
 
-/** The day `days` days later, both as `YYYY-MM-DD`. */
-const dayAfter = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
-
 export const StatementPage = () => {
   const { date = "", id = "" } = useParams()
   const [search] = useSearchParams()
@@ -24,6 +22,7 @@ export const StatementPage = () => {
   const vault = useOne(`/v1/vaults/${id}`)
   const found = useOne(path)
   const newest = useOne(`/v1/vaults/${id}/statements/${date}`)
+  const days = useOne(`/vaults/${id}/statement-days`).data
   const back = [`/vaults/${id}?show=statements`, vault.data?.label ?? "Vault"] as const
   const statement = found.data
   if (statement === undefined) {
@@ -47,12 +46,16 @@ export const StatementPage = () => {
         <>
           <SaveText label="JSON" name={`${name}.json`} type="application/json" read={() => getText(path)} />
           <SaveText label="CSV" name={`${name}.csv`} type="text/csv" read={() => getText(path, "text/csv")} />
-          <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, -1)}`}>
-            <ChevronLeft aria-hidden size={16} /> Day before
-          </LinkButton>
-          <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, 1)}`}>
-            Day after <ChevronRight aria-hidden size={16} />
-          </LinkButton>
+          {days === undefined || date <= days.first ? null : (
+            <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, -1)}`}>
+              <ChevronLeft aria-hidden size={16} /> Day before
+            </LinkButton>
+          )}
+          {days === undefined || dayAfter(date, 1) >= days.next ? null : (
+            <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, 1)}`}>
+              Day after <ChevronRight aria-hidden size={16} />
+            </LinkButton>
+          )}
         </>
       }
     >
@@ -61,7 +64,7 @@ export const StatementPage = () => {
           Later records changed this day. <Link to={`/vaults/${id}/statements/${date}`}>Show the newest revision</Link>
         </p>
       ) : null}
-      <StatementLines lines={statement.assets} />
+      <StatementLines lines={statement.assets} empty="An empty day: no balances and no transactions" />
       <Seal statement={statement} newest={newest.data?.revision ?? statement.revision} />
     </Page>
   )

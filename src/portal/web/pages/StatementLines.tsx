@@ -1,9 +1,10 @@
 /** The table of a statement's lines. */
-import { FileCheck2 } from "lucide-react"
+import { CircleAlert, FileCheck2 } from "lucide-react"
+import type { ReactNode } from "react"
 import type { StatementLine } from "../../../client/index.ts"
 import { assetParts, networkName } from "../chains.ts"
 import { listOf } from "../list.ts"
-import { Amount, placesOf, useAllDigits } from "../parts/Amount.tsx"
+import { Amount, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
 import { Toggle } from "../parts/Field.tsx"
 import { Empty } from "../parts/States.tsx"
 import { type Column, Table } from "../parts/Table.tsx"
@@ -17,22 +18,34 @@ const amounts = [
   ["Closing", "closing"]
 ] as const
 
-/** The lines of a statement, or of several that were added up. */
-export const StatementLines = ({ lines }: { readonly lines: ReadonlyArray<StatementLine> }) => {
+/** Marks an amount that no transaction explains. */
+const Mark = () => (
+  <span className="mark" title="Not explained by transactions">
+    <CircleAlert role="img" aria-label="Not explained by transactions" size={14} />
+  </span>
+)
+
+/** The lines of a statement, or of several that were added up. `empty` says that there are none, and `children` choose among them. */
+export const StatementLines = ({
+  children,
+  empty,
+  lines
+}: {
+  readonly lines: ReadonlyArray<StatementLine>
+  readonly empty: string
+  readonly children?: ReactNode
+}) => {
   const [everyDigit, setEveryDigit] = useAllDigits()
   return (
     <>
       <div className="toolbar">
         <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
+        {children}
       </div>
       <Table
         list={listOf(lines, ({ asset }) => asset)}
         label="Lines of the statement"
-        empty={
-          <Empty icon={FileCheck2} title="No balances and no transactions">
-            <p>An empty day is sealed, too.</p>
-          </Empty>
-        }
+        empty={<Empty icon={FileCheck2} title={empty} />}
         columns={[
           {
             label: "Asset",
@@ -52,16 +65,27 @@ export const StatementLines = ({ lines }: { readonly lines: ReadonlyArray<Statem
               label,
               align: "right",
               cell: (line) => (
-                <Amount
-                  amount={line[field].replace(/^-/, "")}
-                  places={places}
-                  {...(line[field].startsWith("-") ? { sign: "−" as const } : {})}
-                />
+                <span>
+                  {field === "other" && !isZero(line.other) ? <Mark /> : null}{" "}
+                  <Amount
+                    amount={line[field].replace(/^-/, "")}
+                    places={places}
+                    {...(line[field].startsWith("-") ? { sign: "−" as const } : {})}
+                  />
+                </span>
               )
             }
           }),
           { label: "Transactions", align: "right", from: "medium", cell: ({ transactionCount }) => transactionCount }
         ]}
+        foot={() =>
+          lines.every(({ other }) => isZero(other)) ? null : (
+            <p className="hint">
+              <Mark /> Other is the change of a balance that no transaction and no fee explains, such as an adjustment, or a staking reward
+              that was recorded as a balance only. <a href="/v1/docs/guides/statements#a-month-end">Find its day</a>
+            </p>
+          )
+        }
       />
     </>
   )

@@ -3,33 +3,28 @@ import { useState } from "react"
 import type { StatementSummary } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { useOne } from "../data.ts"
+import { lastDay, monthsOf } from "../days.ts"
 import { SaveText } from "../parts/Export.tsx"
-import { Select } from "../parts/Field.tsx"
+import { Select, Toggle } from "../parts/Field.tsx"
 import { Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { StatementLines } from "./StatementLines.tsx"
 
-/** Months that are offered. */
-const MONTHS = 24
-
-/** A month this many months before a day's, as `YYYY-MM`. */
-const monthBefore = (day: string, months: number): string => {
-  const at = new Date(`${day.slice(0, 7)}-01T00:00:00Z`)
-  at.setUTCMonth(at.getUTCMonth() - months)
-  return at.toISOString().slice(0, 7)
-}
-
-/** The last day of a month. */
-const lastDay = (month: string): string =>
-  new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).toISOString().slice(0, 10)
-
-/** `newest`: the newest sealed day. A month that is not over yet ends with it. */
-export const StatementMonth = ({ newest, vaultId }: { readonly vaultId: string; readonly newest: string }) => {
+/** `oldest` and `newest`: the vault's first and last statement. A month that is not over yet ends with the last. */
+export const StatementMonth = ({
+  newest,
+  oldest,
+  vaultId
+}: {
+  readonly vaultId: string
+  readonly oldest: string
+  readonly newest: string
+}) => {
   const [month, setMonth] = useState(newest.slice(0, 7))
+  const [movedOnly, setMovedOnly] = useState(false)
   const end = lastDay(month)
-  const to = end < newest ? end : newest
-  const query = `from=${month}-01&to=${to}`
-  const found = useOne(`/v1/vaults/${vaultId}/statement-summary?${query}`)
+  const query = `from=${month}-01&to=${end < newest ? end : newest}&movedOnly=${movedOnly}`
+  const found = useOne(`/v1/vaults/${vaultId}/statement-summary?${query}`, { keep: true })
   const name = `statements-${month}`
   return (
     <Section
@@ -38,7 +33,7 @@ export const StatementMonth = ({ newest, vaultId }: { readonly vaultId: string; 
       actions={
         <>
           <Select label="Month" value={month} onValue={setMonth}>
-            {Array.from({ length: MONTHS }, (_, months) => monthBefore(newest, months)).map((one) => (
+            {monthsOf(oldest, newest).map((one) => (
               <option key={one}>{one}</option>
             ))}
           </Select>
@@ -64,7 +59,12 @@ export const StatementMonth = ({ newest, vaultId }: { readonly vaultId: string; 
           <Failure error={found.error} retry={() => void found.refetch()} />
         )
       ) : (
-        <StatementLines lines={found.data.assets} />
+        <StatementLines
+          lines={found.data.assets}
+          empty={movedOnly ? "Nothing moved in this month" : "No balances and no transactions in this month"}
+        >
+          <Toggle label="Moved only" checked={movedOnly} onChecked={setMovedOnly} />
+        </StatementLines>
       )}
     </Section>
   )

@@ -5,10 +5,12 @@ import { Link } from "react-router"
 import type { Page, Statement } from "../../../client/index.ts"
 import { type ChainVerification, verifyStatements } from "../../../client/statements.ts"
 import { get, getPage, messageOf } from "../api.ts"
+import { useOne } from "../data.ts"
+import { dayAfter } from "../days.ts"
 import { useList } from "../list.ts"
 import { Button } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
-import { Empty } from "../parts/States.tsx"
+import { Empty, Trouble } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { readKeys, Verified } from "../parts/Verified.tsx"
@@ -31,10 +33,14 @@ const reader = {
 
 export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
   const list = useList(`/v1/vaults/${vaultId}/statements`, {}, { every: 60_000, keyOf: ({ date, revision }) => `${date} ${revision}` })
-  const newest = list.rows?.[0]?.date
+  const { data: days, error } = useOne(`/vaults/${vaultId}/statement-days`, { every: 60_000 })
   return (
     <>
-      {newest === undefined ? null : <StatementMonth vaultId={vaultId} newest={newest} />}
+      {days === undefined || days.first === days.next ? (
+        <Trouble error={error} />
+      ) : (
+        <StatementMonth vaultId={vaultId} oldest={days.first} newest={dayAfter(days.next, -1)} />
+      )}
       <div className="toolbar">
         <Chain vaultId={vaultId} />
       </div>
@@ -43,7 +49,10 @@ export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
         label="Statements"
         empty={
           <Empty icon={FileCheck2} title="No statements yet">
-            <p>Each UTC day gets one, a few hours after it ends.</p>
+            <p>
+              {days === undefined ? null : `This vault's statements begin at ${days.first}. `}Each UTC day gets one, a few hours after it
+              ends.
+            </p>
           </Empty>
         }
         columns={[
