@@ -2,6 +2,7 @@
  * Programs in other languages that tests run: consumers as in the documents. Missing tools and unreachable downloads skip
  * a test, with a message.
  */
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { cache } from "./servers.ts"
@@ -12,6 +13,8 @@ export interface Run {
   readonly cwd?: string
   readonly env?: { readonly [name: string]: string }
   readonly input?: string
+  /** When it is ended, in ms. */
+  readonly timeout?: number
 }
 
 /** Makes the client's sources the package `custody-data-client` for programs in a folder. */
@@ -23,11 +26,12 @@ export const linkClient = (folder: string): void => {
 }
 
 /** Runs a command to its end. */
-export const outcome = async (command: ReadonlyArray<string>, { cwd = root, env = {}, input }: Run = {}) => {
+export const outcome = async (command: ReadonlyArray<string>, { cwd = root, env = {}, input, timeout = 0 }: Run = {}) => {
   const stdin = input === undefined ? "ignore" : new Blob([input])
-  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdin, stdout: "pipe", stderr: "pipe" })
+  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdin, stdout: "pipe", stderr: "pipe", timeout })
   const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { code: await child.exited, out, error }
+  const code = await child.exited
+  return { code, out, error: timeout > 0 && child.signalCode === "SIGTERM" ? `${error}i/o timeout: ended after ${timeout} ms` : error }
 }
 
 /** The output of a command; fails the test with the command's errors if it fails. */
@@ -37,9 +41,12 @@ export const run = async (command: ReadonlyArray<string>, options: Run = {}): Pr
   return out
 }
 
-/** Messages of commands that cannot download at the moment. A package that does not exist is a failure instead. */
+/**
+ * Messages of commands that cannot download at the moment. A package that does not exist is a failure instead, except from Maven
+ * Central, of which a mirror may have a part.
+ */
 const offline =
-  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Unknown host|Could not transfer artifact/
+  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Unknown host|Could not (?:transfer|find) artifact/
 
 /** Why the tests of a language are skipped: a program or a package index is missing. Empty if they run. */
 export const unlessFetched = async (what: string, fetchAll: () => Promise<unknown>): Promise<string> => {
@@ -105,4 +112,46 @@ export const python = async (libraries: ReadonlyArray<string>): Promise<{ readon
     })
   )
   return { interpreter, without }
+}
+
+/** The SHA-256 of a folder's files, in the order of their names. */
+const digestOf = (folder: string): string =>
+  fs
+    .readdirSync(folder)
+    .sort()
+    .reduce((hash, name) => hash.update(name).update(fs.readFileSync(path.join(folder, name))), createHash("sha256"))
+    .digest("hex")
+
+/**
+ * A folder with the jars of an artifact of Maven Central and of what it depends on, kept between runs; or the reason why there is
+ * none. They must have this digest.
+ */
+export const maven = async (
+  group: string,
+  artifact: string,
+  version: string,
+  digest: string
+): Promise<{ readonly jars: string; readonly without: string }> => {
+  const jars = path.join(cache, `${artifact}-${version}`)
+  if (lacks("java") || (lacks("mvn") && !fs.existsSync(jars))) return { jars, without: unless("java") || unless("mvn") }
+  const without = await unlessFetched("Maven Central", () =>
+    kept(jars, async (fresh) => {
+      const project = `${fresh}.xml`
+      const coordinates = (group: string, artifact: string, version: string) =>
+        `<groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${version}</version>`
+      fs.writeFileSync(
+        project,
+        `<project><modelVersion>4.0.0</modelVersion>${coordinates("test", "test", "1")}
+        <dependencies><dependency>${coordinates(group, artifact, version)}</dependency></dependencies></project>`
+      )
+      try {
+        const copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", `-DoutputDirectory=${fresh}`]
+        await run(["mvn", "-q", "-B", "-f", project, ...copy], { timeout: 240_000 })
+      } finally {
+        fs.rmSync(project)
+      }
+      if (digestOf(fresh) !== digest) throw new Error(`${artifact} ${version} has other jars than expected: ${digestOf(fresh)}`)
+    })
+  )
+  return { jars, without }
 }

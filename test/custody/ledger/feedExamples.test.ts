@@ -4,24 +4,17 @@ import * as path from "node:path"
 import pg from "pg"
 import { useApp } from "../../support/app.ts"
 import { documentText } from "../../support/document.ts"
-import { kept, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
+import { maven, outcome, python } from "../../support/languages.ts"
+import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
 import { until } from "../../support/receiver.ts"
 import { asset, hash, smallest, transaction, user, vault } from "../../support/records.ts"
-import { cache, dropDatabase, freshDatabase } from "../../support/servers.ts"
+import { dropDatabase, freshDatabase } from "../../support/servers.ts"
 
 const examples = path.resolve(import.meta.dir, "../../../docs/examples")
 const HISTORY = 1_200,
   NEW = 1_000
 
-const driver = path.join(cache, "postgresql-42.7.14", "postgresql-42.7.14.jar")
-const withoutJava =
-  unless("java") ||
-  unless("mvn") ||
-  (await unlessFetched("Maven Central", () =>
-    kept(path.dirname(driver), (fresh) =>
-      run(["mvn", "-q", "dependency:copy", "-Dartifact=org.postgresql:postgresql:42.7.14", `-DoutputDirectory=${fresh}`])
-    )
-  ))
+const driver = await maven("org.postgresql", "postgresql", "42.7.14", "baac8f9ea24ee785f4b7d378af74eda162fa47f21a9074f0c20d2de7e394b0d8")
 const { interpreter, without } = await python(["psycopg==3.3.9", "psycopg-binary==3.3.9"])
 
 /** The URL of a database as Java's driver takes it. */
@@ -33,7 +26,7 @@ const jdbc = (url: string) => {
 const languages = [
   { name: "python", skipped: without, command: [interpreter, "feed.py"], database: (url: string) => url },
   { name: "typescript", skipped: "", command: [process.execPath, "feed.ts"], database: (url: string) => url },
-  { name: "java", skipped: withoutJava, command: ["java", "-cp", driver, "Feed.java"], database: jdbc }
+  { name: "java", skipped: driver.without, command: ["java", "-cp", `${driver.jars}/*`, "Feed.java"], database: jdbc }
 ]
 
 const app = useApp(["api"])
@@ -68,20 +61,6 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
          FROM events WHERE vault_id = $1 AND kind LIKE 'transaction.%' GROUP BY kind ORDER BY kind`,
         [ours]
       )
-    /** Batches wait while this runs. */
-    const whileLocked = async (use: () => Promise<unknown>) => {
-      const other = new pg.Client({ connectionString: app.databaseUrl })
-      await other.connect()
-      try {
-        await other.query("BEGIN; LOCK TABLE transactions")
-        await use()
-      } finally {
-        await other.end()
-      }
-    }
-    /** Connections of waiting batches. */
-    const waiting =
-      "FROM pg_stat_activity WHERE application_name = 'custody-ledger' AND datname = current_database() AND wait_event_type = 'Lock'"
     const reconciled = () => outcome([...command, "reconcile"], { cwd: examples, env })
 
     beforeAll(async () => {
@@ -108,9 +87,9 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     })
 
     test("sends history and then news, killed in between: nothing is missing, nothing comes twice", async () => {
-      await whileLocked(async () => {
+      await whileLocked(app, async () => {
         start()
-        await until("a batch", async () => (await app.sql(`SELECT 1 ${waiting}`)).length > 0)
+        await untilOneWaits(app)
         await kill()
       })
       expect(await count("batch IS NOT NULL AND sent_at IS NULL")).toBeGreaterThan(0)
@@ -145,15 +124,9 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     })
 
     test("goes on by itself after a 503 and after a restart of the service", async () => {
-      const seen = () => (app.main?.output().match(/"status":503/g) ?? []).length
-      const before = seen()
-      await whileLocked(async () => {
+      await whileLocked(app, async () => {
         await insert([transaction(ours, first + 60_000, { status: "pending" }), transaction(ours, first + 60_000)])
-        await until("a 503", async () => {
-          // The batch loses its connection.
-          await app.sql(`SELECT pg_terminate_backend(pid) ${waiting}`)
-          return seen() > before
-        })
+        await refuseOne(app)
       })
       await allSent()
 

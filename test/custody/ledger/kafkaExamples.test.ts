@@ -1,0 +1,179 @@
+/** The programs of docs/examples that feed the service from a Kafka topic: killed, refused and restarted, two at a time. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as path from "node:path"
+import { useApp } from "../../support/app.ts"
+import { Kafka, kafka } from "../../support/kafka.ts"
+import { python } from "../../support/languages.ts"
+import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
+import { until } from "../../support/receiver.ts"
+import { smallest, transaction, vault } from "../../support/records.ts"
+
+const examples = path.resolve(import.meta.dir, "../../../docs/examples")
+const PARTITIONS = [0, 1]
+/** Transactions of each partition. */
+const FIRST = 700,
+  LATER = 1_500
+
+const { interpreter, without } = await python(["confluent-kafka==2.16.1"])
+const languages = [
+  { name: "java", skipped: kafka.without, command: ["java", "-cp", `${kafka.jars}/*`, "KafkaFeed.java"] },
+  { name: "python", skipped: kafka.without || without, command: [interpreter, "kafka_feed.py"] }
+]
+
+const app = useApp(["api"])
+const broker = new Kafka()
+/** Told of each answer of the service before a program gets it. */
+let onAnswer: (status: number) => Promise<void> | void = () => {}
+const between = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: async (request) => {
+    const { pathname } = new URL(request.url)
+    const sent = await request.arrayBuffer()
+    const { headers, method } = request
+    const answer = await fetch(`${app.main?.platformUrl}${pathname}`, { method, headers, body: sent }).catch(() => undefined)
+    await onAnswer(answer?.status ?? 0)
+    return answer ?? new Response(null, { status: 502 })
+  }
+})
+
+describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () => {
+  beforeAll(() => broker.start())
+  afterAll(async () => {
+    await between.stop(true)
+    await broker.stop()
+  })
+
+  for (const [index, { command, name, skipped }] of languages.entries()) {
+    describe.skipIf(skipped !== "")(`with the example in ${name}${skipped}`, () => {
+      const topic = `records-${name}`
+      const running = new Set<Bun.Subprocess<"ignore", "ignore", "pipe">>()
+      const sent = new Map<number, number>()
+      const number = (partition: number, n: number) => index * 1_000_000 + partition * 100_000 + n
+      const vaultOf = (partition: number) => `vault_${name}_${partition}`
+      const states = (partition: number, n: number) =>
+        ["pending", "confirmed"].map((status) => JSON.stringify(transaction(vaultOf(partition), number(partition, n), { status })))
+
+      const start = () => {
+        const env = {
+          ...process.env,
+          KAFKA: broker.address,
+          TOPIC: topic,
+          PLATFORM: between.url.origin,
+          PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"]
+        }
+        const child = Bun.spawn([...command], { cwd: examples, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
+        running.add(child)
+        return child
+      }
+      const kill = async (count = running.size) => {
+        const children = [...running].slice(0, count)
+        for (const child of children) running.delete(child)
+        for (const child of children) child.kill("SIGKILL")
+        await Promise.all(children.map(({ exited }) => exited))
+      }
+      /** Kills so many after the service has applied a batch, before its answer arrives. */
+      const killedAtAnswer = (count: number) =>
+        new Promise<void>((resolve) => {
+          onAnswer = async (status) => {
+            if (status !== 200) return
+            onAnswer = () => {}
+            await kill(count)
+            resolve()
+          }
+        })
+      const send = async (partition: number, values: ReadonlyArray<string | undefined>) => {
+        await broker.send(topic, partition, values)
+        sent.set(partition, (sent.get(partition) ?? 0) + values.length)
+      }
+      const allSent = () =>
+        until("everything is sent", async () => {
+          for (const child of running) if (child.exitCode !== null) throw new Error(await new Response(child.stderr).text())
+          const committed = await broker.committed("custody-feed", topic)
+          return PARTITIONS.every((partition) => {
+            const { metadata, offset } = committed.get(partition) ?? {}
+            return metadata === "" && offset === BigInt(sent.get(partition) ?? 0)
+          })
+        })
+      const events = () =>
+        app.sql(
+          `SELECT vault_id AS vault, kind, count(*)::int AS events, count(DISTINCT payload::json -> 'data' -> 'transaction' ->> 'hash')::int AS hashes
+           FROM events WHERE vault_id = ANY($1) AND kind LIKE 'transaction.%' GROUP BY vault_id, kind ORDER BY vault_id, kind`,
+          [PARTITIONS.map(vaultOf)]
+        )
+      const eachOnce = (transactions: number) =>
+        PARTITIONS.flatMap((partition) =>
+          ["transaction.confirmed", "transaction.pending"].map((kind) => ({
+            vault: vaultOf(partition),
+            kind,
+            events: transactions,
+            hashes: transactions
+          }))
+        )
+
+      beforeAll(async () => {
+        await broker.create(topic, PARTITIONS.length)
+        await broker.create(`${topic}-refused`, 1)
+        for (const partition of PARTITIONS) {
+          await send(
+            partition,
+            [...smallest(), vault(vaultOf(partition), "entity_a")].map((record) => JSON.stringify(record))
+          )
+          for (let n = 0; n < FIRST; n++) await send(partition, states(partition, n))
+        }
+      })
+      afterAll(() => kill())
+
+      test("sends two partitions, killed in between: nothing is missing, nothing comes twice", async () => {
+        await whileLocked(app, async () => {
+          start()
+          await untilOneWaits(app)
+          await kill()
+        })
+        // One is killed after a batch was applied, before its answer arrived: the other takes over.
+        const oneKilled = killedAtAnswer(1)
+        start()
+        start()
+        for (let n = FIRST; n < LATER; n++) for (const partition of PARTITIONS) await send(partition, states(partition, n))
+        await oneKilled
+        start()
+        await allSent()
+        // Both are, and more could be read when the batch is sent again.
+        const bothKilled = killedAtAnswer(2)
+        for (const partition of PARTITIONS) await send(partition, states(partition, LATER))
+        await bothKilled
+        for (const partition of PARTITIONS) await send(partition, states(partition, LATER + 1))
+        start()
+        await allSent()
+        expect(await events()).toEqual(eachOnce(LATER + 2))
+      })
+
+      test("goes on by itself after a 503 and after a restart of the service", async () => {
+        await whileLocked(app, async () => {
+          for (const partition of PARTITIONS) await send(partition, states(partition, LATER + 2))
+          await refuseOne(app)
+        })
+        await allSent()
+        await app.main?.end("SIGKILL")
+        for (const partition of PARTITIONS) await send(partition, states(partition, LATER + 3))
+        app.main = await app.start(["api"])
+        await allSent()
+        expect(await events()).toEqual(eachOnce(LATER + 4))
+      })
+
+      test("sets refused messages aside with their reasons, and sends all others", async () => {
+        const [pending = "", confirmed = ""] = states(0, LATER + 4)
+        const wrong = JSON.stringify(transaction(vaultOf(0), number(0, LATER + 5), { amount: "-1" }))
+        await send(0, [pending, "no JSON", undefined, wrong, JSON.stringify(JSON.parse(confirmed), null, 2)])
+        await send(1, states(1, LATER + 4))
+        await allSent()
+        expect(await broker.refused(`${topic}-refused`, 3)).toEqual([
+          { value: "no JSON", reason: expect.stringContaining("line 1: is not JSON") },
+          { value: undefined, reason: expect.stringContaining("line 1: must be a JSON object") },
+          { value: wrong, reason: expect.stringContaining("line 1: amount must be a decimal string") }
+        ])
+        expect(await events()).toEqual(eachOnce(LATER + 5))
+      })
+    })
+  }
+})
