@@ -139,17 +139,21 @@ try {
   const first = startDemo(env)
   await first.printed(/Deliveries/g)
   const { keys }: { readonly keys: { readonly owner: string } } = JSON.parse(fs.readFileSync(path.join(folder, "listen/demo.json"), "utf8"))
-  const args = ["listen", "--api", `http://127.0.0.1:${port}`, "--forward-to", `http://localhost:${server.port}/hook`]
+  const args = ["listen", "--forward-to", `http://localhost:${server.port}/hook`]
   const listen = ["listen", 24, `custody ${args.join(" ")}`, [process.execPath, "src/main.ts", ...args]] as const
   let second: ReturnType<typeof startDemo> | undefined
-  const listened = await record(...listen, { ...env, CUSTODY_KEY: keys.owner }, async (printed) => {
-    await printed(/#3/g)
-    await first.stop()
-    await printed(/Connecting again/g)
-    second = startDemo(env)
-    await printed(/No event was missed/g)
-    await printed(/✓ 204/g, 12)
-  })
+  const listened = await record(
+    ...listen,
+    { ...env, CUSTODY_URL: `http://127.0.0.1:${port}`, CUSTODY_API_KEY: keys.owner },
+    async (printed) => {
+      await printed(/#3/g)
+      await first.stop()
+      await printed(/Connecting again/g)
+      second = startDemo(env)
+      await printed(/No event was missed/g)
+      await printed(/✓ 204/g, 12)
+    }
+  )
   await second?.stop()
   await draw(listened, folder)
   await server.stop(true)

@@ -79,8 +79,8 @@ public class Feed {
             .executeQuery("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'");
         while (vaults.next()) {
             var export = HttpRequest.newBuilder(
-                    URI.create(System.getenv("API") + "/v1/vaults/" + vaults.getString("id") + "/transactions/export?format=ndjson"))
-                .header("Authorization", "Bearer " + System.getenv("KEY"))
+                    URI.create(System.getenv("CUSTODY_URL") + "/v1/vaults/" + vaults.getString("id") + "/transactions/export?format=ndjson"))
+                .header("Authorization", "Bearer " + System.getenv("CUSTODY_API_KEY"))
                 .build();
             HttpResponse<String> response = HTTP.send(export, BodyHandlers.ofString());
             if (response.statusCode() != 200) throw new IOException("The export answered " + response.statusCode());

@@ -50,8 +50,8 @@ def follow(db: psycopg.Connection) -> None:
 def reconcile(db: psycopg.Connection) -> bool:
     equal = True
     for (vault,) in db.execute("SELECT DISTINCT record->>'id' FROM custody_outbox WHERE record->>'type' = 'vault'").fetchall():
-        url = f"{os.environ['API']}/v1/vaults/{vault}/transactions/export?format=ndjson"
-        with urlopen(Request(url, headers={"Authorization": f"Bearer {os.environ['KEY']}"})) as export:
+        url = f"{os.environ['CUSTODY_URL']}/v1/vaults/{vault}/transactions/export?format=ndjson"
+        with urlopen(Request(url, headers={"Authorization": f"Bearer {os.environ['CUSTODY_API_KEY']}"})) as export:
             compared = db.execute("SELECT * FROM custody_reconcile(%s, %s)", [vault, export.read().decode()]).fetchone()
         print(vault, *compared)
         equal = equal and compared[2] == compared[3]

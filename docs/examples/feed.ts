@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises"
 import pg from "pg"
 
-const { API, DATABASE, KEY, PLATFORM, PLATFORM_TOKEN } = process.env
+const { CUSTODY_API_KEY, CUSTODY_URL, DATABASE, PLATFORM, PLATFORM_TOKEN } = process.env
 const db = new pg.Client({ connectionString: DATABASE })
 await db.connect()
 
@@ -51,8 +51,8 @@ const reconcile = async (): Promise<boolean> => {
   let equal = true
   const vaults = await db.query("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'")
   for (const { id } of vaults.rows) {
-    const url = `${API}/v1/vaults/${id}/transactions/export?format=ndjson`
-    const response = await fetch(url, { headers: { authorization: `Bearer ${KEY}` } })
+    const url = `${CUSTODY_URL}/v1/vaults/${id}/transactions/export?format=ndjson`
+    const response = await fetch(url, { headers: { authorization: `Bearer ${CUSTODY_API_KEY}` } })
     if (!response.ok) throw new Error(`${url} answered ${response.status}`)
     const { rows } = await db.query("SELECT * FROM custody_reconcile($1, $2)", [id, await response.text()])
     console.log(id, rows[0])

@@ -134,7 +134,10 @@ test.skipIf(executable === undefined)(
 test.skipIf(Bun.which("node") === null)(
   "the package runs in Node.js against the service",
   async () => {
-    const { code, errors, out } = await run(["node", "out/consumer.js"], folder, { BASE_URL: app.main?.baseUrl ?? "", API_KEY: key })
+    const { code, errors, out } = await run(["node", "out/consumer.js"], folder, {
+      CUSTODY_URL: app.main?.baseUrl ?? "",
+      CUSTODY_API_KEY: key
+    })
     expect([code, errors]).toEqual([0, ""])
     expect(JSON.parse(out)).toEqual({ transactions: 5, secret: true, refused: expect.stringMatching(/^not found: /), received: "missing" })
   },
@@ -151,7 +154,7 @@ test.skipIf(Bun.which("node") === null)("the README's example lists transactions
   const [example = ""] = codeBlocks(documentText("README.md"), "ts")
   // It has no types, so Node.js runs it as it stands.
   fs.writeFileSync(path.join(folder, "readme.mjs"), example)
-  const { code, errors, out } = await run(["node", "readme.mjs"], folder, { API: app.main?.baseUrl ?? "", KEY: key })
+  const { code, errors, out } = await run(["node", "readme.mjs"], folder, { CUSTODY_URL: app.main?.baseUrl ?? "", CUSTODY_API_KEY: key })
   expect([code, errors]).toEqual([0, ""])
   expect(out).toMatch(/^(\S+ vault_a 1 ethereum\/native\n){3}$/)
 })

@@ -4,23 +4,31 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { Usage } from "./exit.ts"
 
 /** `--api`. */
-export const api = Options.text("api").pipe(Options.withDescription("URL of the service, such as https://custody.example.com"))
+export const api = Options.text("api").pipe(
+  Options.withDescription("URL of the service, such as https://custody.example.com; default: CUSTODY_URL"),
+  Options.optional
+)
 
 /** `--key`, with the access that the key needs. */
 export const key = (needs: string) =>
-  Options.redacted("key").pipe(Options.withDescription(`API key with ${needs}; default: CUSTODY_KEY`), Options.optional)
+  Options.redacted("key").pipe(Options.withDescription(`API key with ${needs}; default: CUSTODY_API_KEY`), Options.optional)
 
-/** The given key, or the one in `CUSTODY_KEY`. */
-export const apiKey = (given: Option.Option<Redacted.Redacted>) =>
+/** The given text, or that of a variable of the environment; `missing` if there is neither. */
+const orIn = (given: Option.Option<string>, name: string, missing: string) =>
   Effect.gen(function* () {
-    if (Option.isSome(given)) return Redacted.value(given.value)
-    const set = yield* Effect.orDie(Config.option(Config.redacted("CUSTODY_KEY")))
-    if (Option.isSome(set) && Redacted.value(set.value) !== "") return Redacted.value(set.value)
-    return yield* new Usage({ message: "Give an API key with --key or in CUSTODY_KEY." })
+    if (Option.isSome(given)) return given.value
+    const set = yield* Effect.orDie(Config.withDefault(Config.string(name), ""))
+    return set === "" ? yield* new Usage({ message: missing }) : set
   })
 
-/** The checked address of the service. */
-export const baseUrl = (given: string) =>
-  URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)
-    ? Effect.succeed(given.replace(/\/+$/, ""))
-    : Effect.fail(new Usage({ message: `--api is “${given}”, expected a URL such as https://custody.example.com.` }))
+/** The given key, or the one in `CUSTODY_API_KEY`. */
+export const apiKey = (given: Option.Option<Redacted.Redacted>) =>
+  orIn(Option.map(given, Redacted.value), "CUSTODY_API_KEY", "Give an API key with --key or in CUSTODY_API_KEY.")
+
+/** The checked address of the service: the given one, or the one in `CUSTODY_URL`. */
+export const baseUrl = (given: Option.Option<string>) =>
+  Effect.flatMap(orIn(given, "CUSTODY_URL", "Give the URL of the service with --api or in CUSTODY_URL."), (url) =>
+    URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+      ? Effect.succeed(url.replace(/\/+$/, ""))
+      : new Usage({ message: `--api or CUSTODY_URL is “${url}”, expected a URL such as https://custody.example.com.` })
+  )

@@ -35,19 +35,19 @@ export const show = (
   line(` ${style.link(portal.url)}`)
   line(`\n ${style.bold("Try it")}  ${style.dim("in another terminal, while this runs")}`)
   line(` curl -s ${baseUrl}/v1/vaults -H 'Authorization: Bearer ${keys.owner}' | ${FORMAT}`)
-  const call = (what: string) => line(` curl -s -H "Authorization: Bearer $KEY" ${what} | json`)
+  const call = (what: string) => line(` curl -s -H "Authorization: Bearer $CUSTODY_API_KEY" ${what} | json`)
   line(style.dim(" or, shorter:"))
-  line(` export KEY=${keys.owner}; json() { ${FORMAT}; }`)
-  call(`"${baseUrl}/v1/webhook-events?limit=2"`)
-  call(`${baseUrl}/v1/webhooks/${webhookId}`)
+  line(` export CUSTODY_URL=${baseUrl} CUSTODY_API_KEY=${keys.owner}; json() { ${FORMAT}; }`)
+  call('"$CUSTODY_URL/v1/webhook-events?limit=2"')
+  call(`$CUSTODY_URL/v1/webhooks/${webhookId}`)
   line(style.dim(" balances of years ago, and the signed statement of a day:"))
-  call(`"${baseUrl}/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
-  call(`${baseUrl}/v1/vaults/${vaultId}/statements/${day}`)
+  call(`"$CUSTODY_URL/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
+  call(`$CUSTODY_URL/v1/vaults/${vaultId}/statements/${day}`)
   line(style.dim(" a webhook of your own, to a receiver that accepts everything unverified:"))
   const own = { url: playUrl, entityIds, eventKinds: ["transaction.confirmed"], notificationEmail: "you@example.com" }
-  call(`-H "Content-Type: application/json" -d '${JSON.stringify(own)}' ${baseUrl}/v1/webhooks`)
+  call(`-H "Content-Type: application/json" -d '${JSON.stringify(own)}' $CUSTODY_URL/v1/webhooks`)
   line(style.dim(" follow events, and post them to your server with --forward-to:"))
-  line(` npx --yes bun@1.4.5 run custody listen --api ${baseUrl} --key $KEY`)
+  line(` npx --yes bun@1.4.5 run custody listen`)
 }
 
 /** The rows that stay at the bottom. */

@@ -62,7 +62,7 @@ const record = async (...vaultIds: ReadonlyArray<string>): Promise<ReadonlyArray
 const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 
 /** A running `custody listen` whose output can be read. */
-const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
+const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_API_KEY: key }) => {
   const child = Bun.spawn([process.execPath, PROGRAM, "listen", "--api", url, ...args], {
     cwd: root,
     env: { ...baseEnv(), ...config(), ...env },
@@ -153,7 +153,7 @@ test("a repeated forward ends with the first success", async () => {
 })
 
 test("the secret is kept in the configuration folder, readable by its user only", async () => {
-  const own = { CUSTODY_KEY: key, XDG_CONFIG_HOME: path.join(files.folder, "own") }
+  const own = { CUSTODY_API_KEY: key, XDG_CONFIG_HOME: path.join(files.folder, "own") }
   const secrets: Array<string | undefined> = []
   for (let count = 0; count < 2; count++) {
     const { end, seen } = await listen(["--forward-to", at("kept")], base(), own)
@@ -260,7 +260,7 @@ test("listen survives graceful and abrupt restarts of the service without losing
 })
 
 test("an invalid key, kind, cursor or address gives a message and an exit code", async () => {
-  const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) =>
+  const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = { CUSTODY_API_KEY: key }) =>
     cli(["listen", "--api", base(), ...args], { ...config(), ...env })
   for (const [args, code, message] of [
     [["--key", "cds_nonsense"], 1, "invalid_api_key"],
@@ -275,15 +275,19 @@ test("an invalid key, kind, cursor or address gives a message and an exit code",
     const ended = await run(args)
     expect([args, ended.code, ended.stderr.includes(message)]).toEqual([args, code, true])
   }
-  expect(await run([], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("CUSTODY_KEY") })
-  expect(await cli(["listen", "--api", "http://127.0.0.1:1"], { CUSTODY_KEY: key })).toMatchObject({
+  expect(await run([], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("CUSTODY_API_KEY") })
+  expect(await cli(["listen"], { CUSTODY_API_KEY: key })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--api or in CUSTODY_URL")
+  })
+  expect(await cli(["listen"], { CUSTODY_URL: "http://127.0.0.1:1", CUSTODY_API_KEY: key })).toMatchObject({
     code: 5,
     stderr: expect.stringContaining("cannot be reached")
   })
   const limited = (await app.key("user_a", { scopes: ["vault:read"] })).secret
-  expect(await run([], { CUSTODY_KEY: limited })).toMatchObject({ code: 1, stderr: expect.stringContaining("insufficient_scope") })
+  expect(await run([], { CUSTODY_API_KEY: limited })).toMatchObject({ code: 1, stderr: expect.stringContaining("insufficient_scope") })
   const gone = await app.key("user_a")
-  const { seen, whole } = await listen([], base(), { CUSTODY_KEY: gone.secret })
+  const { seen, whole } = await listen([], base(), { CUSTODY_API_KEY: gone.secret })
   await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [gone.key.id])
   expect(await whole()).toBe(1)
   expect(seen.errors).toContain("revoked_api_key")

@@ -20,8 +20,8 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 const same = <A, B>(_: Same<A, B>) => {}
 
 const custody: CustodyClient = createClient({
-  baseUrl: process.env["BASE_URL"] ?? "",
-  apiKey: process.env["API_KEY"] ?? "",
+  baseUrl: process.env["CUSTODY_URL"] ?? "",
+  apiKey: process.env["CUSTODY_API_KEY"] ?? "",
   fetch: (request) => fetch(request)
 })
 

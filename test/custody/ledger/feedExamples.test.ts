@@ -77,7 +77,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
         DATABASE: database(url),
         PLATFORM: app.main?.platformUrl ?? "",
         PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
-        API: app.main?.baseUrl ?? ""
+        CUSTODY_URL: app.main?.baseUrl ?? ""
       }
     })
     afterAll(async () => {
@@ -130,7 +130,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       })
       await allSent()
 
-      const ports = { PORT: new URL(env["API"] ?? "").port, PLATFORM_PORT: new URL(env["PLATFORM"] ?? "").port }
+      const ports = { PORT: new URL(env["CUSTODY_URL"] ?? "").port, PLATFORM_PORT: new URL(env["PLATFORM"] ?? "").port }
       await app.main?.end("SIGKILL")
       await insert([transaction(ours, first + 60_001, { status: "pending" }), transaction(ours, first + 60_001)])
       app.main = await app.start(["api"], ports)
@@ -152,7 +152,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     })
 
     test("reconciles each vault, and names transactions that differ", async () => {
-      env = { ...env, KEY: (await app.key(`user_${name}`)).secret }
+      env = { ...env, CUSTODY_API_KEY: (await app.key(`user_${name}`)).secret }
       // Other texts of the same values: upper case, trailing zeros, and no index.
       const token = `ethereum/erc20:0x${"AB".repeat(20)}`
       const { index, ...other } = transaction(ours, first + 68_284, { asset: token, amount: "1.500" })

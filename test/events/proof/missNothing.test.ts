@@ -46,7 +46,7 @@ const record = async (): Promise<number> => {
 }
 
 const environment = (place: string, url = proxy.url()) => ({
-  API_URL: url,
+  CUSTODY_URL: url,
   CUSTODY_API_KEY: key,
   ENTITY: "entity_a",
   PLACE: path.join(folder, place)

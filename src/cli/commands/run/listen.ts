@@ -31,7 +31,7 @@ const ASSETS = 2_000
 
 /** The options of the command line. */
 export interface ListenOptions {
-  readonly api: string
+  readonly api: Option.Option<string>
   readonly key: Option.Option<Redacted.Redacted>
   readonly forwardTo: Option.Option<string>
   readonly kinds: ReadonlyArray<string>
@@ -159,7 +159,6 @@ const failureOf = (error: unknown): Usage | NotFollowed => {
 /** Listens until it is interrupted or the service rejects the request. */
 export const listen = (given: ListenOptions): Effect.Effect<void, Usage | NotFollowed> =>
   Effect.gen(function* () {
-    const service = yield* baseUrl(given.api)
     const configHome = yield* Effect.orDie(Config.withDefault(Config.string("XDG_CONFIG_HOME"), ""))
     const forwardTo = Effect.try({
       try: (): ForwardTo | undefined => {
@@ -176,7 +175,7 @@ export const listen = (given: ListenOptions): Effect.Effect<void, Usage | NotFol
       if (target === undefined) return yield* new Usage({ message: "--sample needs --forward-to." })
       return yield* Effect.tryPromise({ try: () => sendSample(kind, { forwardTo: target, json: given.json }), catch: failureOf })
     }
-    const client = { baseUrl: service, apiKey: yield* apiKey(given.key) }
+    const client = { baseUrl: yield* baseUrl(given.api), apiKey: yield* apiKey(given.key) }
     const unknown = given.kinds.find((kind) => !isKind(kind))
     if (unknown !== undefined) return yield* new Usage({ message: `--kind is “${unknown}”, expected one of ${names.join(", ")}.` })
     const follow: FollowOptions = {

@@ -136,7 +136,10 @@ const Created = ({ created, replaced }: { readonly created: Fresh; readonly repl
   return (
     <Page title="API key created" heading={created.label === "" ? "API key created" : `API key created: ${created.label}`} back={back}>
       <Secret title="Secret" what="Secret" secret={created.secret}>
-        <Code title="Try it" text={`export KEY='…the secret…'\ncurl -s -H "Authorization: Bearer $KEY" ${location.origin}${path}`} />
+        <Code
+          title="Try it"
+          text={`export CUSTODY_URL=${location.origin} CUSTODY_API_KEY='…the secret…'\ncurl -s -H "Authorization: Bearer $CUSTODY_API_KEY" "$CUSTODY_URL${path}"`}
+        />
       </Secret>
       {replaced === undefined ? null : (
         <p className="note">The previous key keeps working for the time that you chose. Deploy the new one before it expires.</p>
