@@ -36,6 +36,8 @@ const SILENCE = 45_000
 /** Shortest and longest wait before reconnecting, in ms. */
 const SOON = 250,
   LATE = 5_000
+/** Longest message of a stream, in characters: far more than an event has. */
+const LONGEST = 4 * 1_048_576
 /** Longest wait before reconnecting that the service, or whatever answers for it, can ask for, in seconds. A timer has a limit, too. */
 const LONGEST_ASKED = 300
 
@@ -70,6 +72,7 @@ async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal):
       if (done) return
       const blocks = (text + decoder.decode(value, { stream: true })).split("\n\n")
       text = blocks.pop() ?? ""
+      if (text.length > LONGEST) throw new NoAnswerError("unexpected_answer", "The stream sent a message that does not end.")
       for (const block of blocks) {
         const message = messageOf(block)
         if (message !== undefined) yield message

@@ -190,6 +190,17 @@ describe("errors", () => {
     expect(Math.max(...waits)).toBe(300_000)
   })
 
+  test("a follower reads no message without an end", async () => {
+    let sent = 0
+    const endless = () => {
+      const body = new ReadableStream<Uint8Array>({ pull: (stream) => stream.enqueue(new Uint8Array(sent++ < 400 ? 65_536 : 0).fill(97)) })
+      return new Response(body, { headers: { "content-type": "text/event-stream" } })
+    }
+    const following = followEvents({ baseUrl: "http://127.0.0.1:9", apiKey: key, fetch: async () => endless() })
+    expect(await failure(following.next())).toMatchObject({ reason: "unexpected_answer", message: expect.stringContaining("does not end") })
+    expect(sent).toBeLessThan(100)
+  })
+
   test("no error contains the key", async () => {
     const errors = [
       await failure(client({ baseUrl: "http://127.0.0.1:9", retries: 0 }).getVault("vault_a")),
