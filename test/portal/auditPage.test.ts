@@ -18,6 +18,7 @@ const entry = (text: string | RegExp) => page.getByRole("list", { name: "Audit l
 describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
   test("an entry says who did what, with which key, when and from where", async () => {
     const { secret } = await app.key("user_a", { label: "Back office" })
+    await app.key("user_a", { label: "Treasury", vaultIds: ["vault_a", "vault_c"] })
     const { id } = await create(app, secret, { url: receiver.url("/hooks"), description: "Ledger" })
     await patch(app, secret, id, { status: "PAUSED" })
     await signedIn(app, "user_m")
@@ -28,12 +29,18 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     await entry("Ada Keller created the webhook Ledger").waitFor()
     const changed = entry("Ada Keller changed the webhook Ledger")
     expect(await changed.textContent()).toMatch(/status: ACTIVE → PAUSED\s*With the API key Back office from 127\.0\.0\.1.*\d\d:\d\d:\d\d/)
+    await entry("An operator created the API key Back office for all vaults").waitFor()
+    await entry("An operator created the API key Treasury for the vaults Exchange hot wallet and Cold treasury").waitFor()
     await entry(/An operator invited Max Muster.*At the command line/).waitFor()
     await entry("Ada Keller ended the sessions of Max Muster").waitFor()
     // A key has a page only for its user.
     const revoked = entry("Ada Keller revoked the API key Max's import")
     await revoked.waitFor()
-    expect([await revoked.getByRole("link").count(), await changed.getByRole("link", { name: "Back office" }).count()]).toEqual([0, 1])
+    expect([
+      await revoked.getByRole("link", { name: "Open" }).count(),
+      await changed.getByRole("link", { name: "Back office" }).count()
+    ]).toEqual([0, 1])
+    expect(await changed.getByRole("link", { name: "Open Ledger" }).getAttribute("href")).toBe(`/portal/webhooks/${id}`)
     await entry(/Ada Keller accepted the invitation.*In the portal from/)
       .first()
       .waitFor()
@@ -60,6 +67,34 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     await page.getByText("No entries match these filters").waitFor()
     await page.getByRole("button", { name: "Clear filters" }).click()
     await entry("created the webhook").waitFor()
+  })
+
+  test("a target's name shows only what was done to it, in link and file", async () => {
+    await page.getByLabel("Action").selectOption({ label: "Webhook updated" })
+    await entry("changed the webhook Ledger").getByRole("link", { name: "Ledger", exact: true }).click()
+    await page.getByRole("button", { name: "Clear filters" }).waitFor()
+    const chip = page.getByRole("button", { name: "Remove the filter Target: Ledger" })
+    await chip.waitFor()
+    expect(new URL(page.url()).search).toMatch(/^\?action=webhook\.updated&target=whs_\w+$/)
+    await page.getByLabel("Action").selectOption({ label: "Any" })
+    await entry("created the webhook Ledger").waitFor()
+    expect(await page.getByRole("list", { name: "Audit log" }).getByRole("listitem").count()).toBe(2)
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export CSV" }).click()])
+    expect(
+      fs
+        .readFileSync(await file.path(), "utf8")
+        .trim()
+        .split("\r\n")
+    ).toHaveLength(3)
+    await portal.expectAccessible("audit log of a webhook")
+    await page.reload()
+    await entry("created the webhook Ledger").waitFor()
+    await chip.click()
+    await entry("Ada Keller revoked the API key").waitFor()
+    await entry("revoked the API key Max's import").getByRole("link", { name: "Max's import" }).click()
+    await page.getByRole("button", { name: "Remove the filter Target: Max's import" }).waitFor()
+    await entry("revoked the API key Max's import").waitFor()
+    await entry("An operator created the API key Max's import for all vaults").waitFor()
   })
 
   test("no page contacted another host, violated its policy or had a script error", () => {

@@ -11,19 +11,25 @@ import { AuditReadable } from "../visibility/scopeMiddleware.ts"
 import { AuditEntry } from "./AuditEntry.ts"
 import { actions } from "./AuditTrail.ts"
 
+const anId = (description: string) =>
+  Schema.String.pipe(Schema.pattern(/^[^\x00-\x1f\x7f-\x9f]{1,100}$/)).annotations({
+    description,
+    message: () => "must be an id of 1 to 100 characters"
+  })
+
 export class AuditLogApi extends HttpApiGroup.make("auditLog")
   .add(
     HttpApiEndpoint.get("listAuditLog", "/audit-log")
       .setUrlParams(
         query({
           ...PageParams,
-          actor: Schema.optional(
-            Schema.String.pipe(Schema.pattern(/^[^\x00-\x1f\x7f-\x9f]{1,100}$/)).annotations({
-              description: "Only by this API key, session or user",
-              message: () => "must be an id of 1 to 100 characters"
-            })
-          ),
+          actor: Schema.optional(anId("Only by this API key, session or user")),
           action: Schema.optional(Schema.Literal(...actions).annotations({ title: "AuditAction", description: "Only this action" })),
+          target: Schema.optional(
+            anId(
+              "Only what was done to this webhook, recovery, delivery, API key, user or organization; with a user's id, also to the account"
+            )
+          ),
           occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
           occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
         })

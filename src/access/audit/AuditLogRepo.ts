@@ -16,6 +16,7 @@ import { AUDIT_DAYS } from "./AuditTrail.ts"
 export interface AuditFilter {
   readonly actor?: string | undefined
   readonly action?: string | undefined
+  readonly target?: string | undefined
   readonly occurredAfter?: string | undefined
   readonly occurredBefore?: string | undefined
 }
@@ -31,7 +32,10 @@ const Row = Schema.Struct({
 })
 const decode = decodeRows(Row)
 
-const columns = `a.id, a.at, a.actor_type AS "actorType", a.actor_id AS "actorId", a.user_id AS "userId", a.action,
+/** A column and the value to look for. */
+type Value = readonly [column: "target_id" | "actor_id" | "user_id" | "action", value: string]
+
+const selected = `a.id, a.at, a.actor_type AS "actorType", a.actor_id AS "actorId", a.user_id AS "userId", a.action,
   a.target_type AS "targetType", a.target_id AS "targetId", a.client_address AS "clientAddress", a.request_id AS "requestId", a.changes`
 
 const entryOf = ({
@@ -59,9 +63,6 @@ const entryOf = ({
 
 export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM audit_log a WHERE ${where} ORDER BY a.at DESC, a.id DESC LIMIT ${take}`
-
     const within = ({ occurredAfter, occurredBefore }: AuditFilter, after: Key | null) =>
       and(
         sql,
@@ -71,28 +72,39 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
         after !== null && sql`(a.at, a.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
 
-    /** Entries of an actor, by the index of the column that names it. */
-    const by = (column: "actor_id" | "user_id", organizationId: string, actor: string, action: string | undefined) =>
-      action === undefined
-        ? sql`a.${sql(column)} IS NOT NULL AND (a.organization_id || '/' || a.${sql(column)}) = ${organizationId}::text || '/' || ${actor}::text`
-        : sql`a.${sql(column)} IS NOT NULL AND (a.organization_id || '/' || a.${sql(column)} || '/' || a.action)
-            = ${organizationId}::text || '/' || ${actor}::text || '/' || ${action}::text`
+    /** A page of the entries with these values, by the index of their columns. */
+    const page = (organizationId: string, values: ReadonlyArray<Value>, common: Statement.Fragment, take: number) => {
+      const columns = ["organization_id", ...values.map(([column]) => column)]
+      const actor = columns.find((column) => column === "actor_id" || column === "user_id")
+      return sql`
+        SELECT ${sql.literal(selected)} FROM audit_log a
+        WHERE (${sql.literal(columns.map((column) => `a.${column}`).join(" || '/' || "))})
+            = ${[organizationId, ...values.map(([, value]) => value)].join("/")}
+          ${sql.literal(actor === undefined ? "" : `AND a.${actor} IS NOT NULL`)} ${common}
+        ORDER BY a.at DESC, a.id DESC LIMIT ${take}`
+    }
 
     return {
       /** A page of an organization's entries, newest first. */
       list: (organizationId: string, filter: AuditFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<AuditEntry>> => {
-        const { action, actor } = filter
+        const { action, actor, target } = filter
         const common = within(filter, after)
+        /** In the order of the columns in the indexes. */
+        const by = (column: "actor_id" | "user_id") =>
+          page(
+            organizationId,
+            [
+              ...(target === undefined ? [] : [["target_id", target] as const]),
+              ...(actor === undefined ? [] : [[column, actor] as const]),
+              ...(action === undefined ? [] : [["action", action] as const])
+            ],
+            common,
+            take
+          )
         const rows =
-          actor !== undefined
-            ? sql`
-                SELECT * FROM (
-                  (${page(sql`${by("actor_id", organizationId, actor, action)} ${common}`, take)})
-                  UNION (${page(sql`${by("user_id", organizationId, actor, action)} ${common}`, take)})
-                ) a ORDER BY at DESC, id DESC LIMIT ${take}`
-            : action !== undefined
-              ? page(sql`(a.organization_id || '/' || a.action) = ${organizationId}::text || '/' || ${action}::text ${common}`, take)
-              : page(sql`a.organization_id = ${organizationId} ${common}`, take)
+          actor === undefined
+            ? by("actor_id")
+            : sql`SELECT * FROM ((${by("actor_id")}) UNION (${by("user_id")})) a ORDER BY at DESC, id DESC LIMIT ${take}`
         return Effect.orDie(Effect.map(decode(rows), (found) => found.map(entryOf)))
       }
     }

@@ -391,6 +391,8 @@ export interface ListAuditLogQuery {
   readonly actor?: string | undefined
   /** Only this action */
   readonly action?: AuditAction | undefined
+  /** Only what was done to this webhook, recovery, delivery, API key, user or organization; with a user's id, also to the account */
+  readonly target?: string | undefined
   /** Only at or after this */
   readonly occurredAfter?: string | undefined
   /** Only at or before this */

@@ -204,6 +204,7 @@ describe("GET /v1/audit-log", () => {
         .reverse()
     )
     const keyId = all.find(({ actor }) => actor.type === "key")?.actor.id
+    const webhook = all.find(({ action }) => action === "webhook.updated")?.target.id
     const middle = all[Math.floor(all.length / 2)]?.at
     for (const [query, fits] of [
       ["actor=user_a", (_) => _.actor.userId === "user_a"],
@@ -211,6 +212,15 @@ describe("GET /v1/audit-log", () => {
       [`actor=${keyId}&action=webhook.created`, (_) => _.actor.id === keyId && _.action === "webhook.created"],
       ["actor=user_a&action=account.signed_in", (_) => _.actor.userId === "user_a" && _.action === "account.signed_in"],
       ["actor=nobody", () => false],
+      [`target=${webhook}`, (_) => _.target.id === webhook],
+      [`target=${webhook}&actor=user_a`, (_) => _.target.id === webhook && _.actor.userId === "user_a"],
+      [`target=${webhook}&action=webhook.created`, (_) => _.target.id === webhook && _.action === "webhook.created"],
+      [
+        `target=${webhook}&actor=${keyId}&action=webhook.updated`,
+        (_) => _.target.id === webhook && _.actor.id === keyId && _.action === "webhook.updated"
+      ],
+      ["target=user_a", (_) => _.target.id === "user_a"],
+      ["target=nobody", () => false],
       ["action=webhook.pinged", (_) => _.action === "webhook.pinged"],
       [`occurredAfter=${middle}`, (_) => _.at >= middle],
       [`occurredBefore=${middle}&actor=user_a`, (_) => _.at <= middle && _.actor.userId === "user_a"]
@@ -220,7 +230,7 @@ describe("GET /v1/audit-log", () => {
         expect([query, shown.map(({ id }) => id)]).toEqual([query, all.filter(fits).map(({ id }) => id)])
       }
     }
-    for (const bad of ["actor=", "action=nothing", "occurredAfter=yesterday", "who=user_a"]) {
+    for (const bad of ["actor=", "target=", "action=nothing", "occurredAfter=yesterday", "who=user_a"]) {
       expect([bad, (await app.get(`/v1/audit-log?${bad}`, keys.owner)).status]).toEqual([bad, 400])
     }
   })

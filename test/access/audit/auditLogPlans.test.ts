@@ -16,6 +16,7 @@ const [early, half, late] = [-MANY, 0, MANY].map((seconds) => new Date(HALF_TIME
 const filters: Filters = {
   actor: ["key_0", "key_1", "user_0", "user_1", "none"],
   action: ["webhook.created", "webhook.updated", "webhook.deleted"],
+  target: ["whs_0", "whs_1", "none"],
   occurredAfter: [early ?? "", half ?? "", late ?? ""],
   occurredBefore: [half ?? "", early ?? ""]
 }
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await app.sql(
     `INSERT INTO audit_log (id, organization_id, at, actor_type, actor_id, user_id, action, target_type, target_id, changes)
      SELECT 'aud_' || lpad(n::text, 10, '0'), 'org_a', $1::timestamptz + (CASE WHEN half = 0 THEN -1 ELSE 1 END) * n * interval '1 second',
-       'key', 'key_' || half, 'user_' || half, CASE WHEN half = 0 THEN 'webhook.created' ELSE 'webhook.updated' END, 'webhook', 'whs_1', '{}'
+       'key', 'key_' || half, 'user_' || half, CASE WHEN half = 0 THEN 'webhook.created' ELSE 'webhook.updated' END, 'webhook', 'whs_' || half, '{}'
      FROM generate_series(1, ${MANY}) n, LATERAL (SELECT n % 2 AS half) x`,
     [half]
   )
@@ -52,7 +53,12 @@ for (const [analyzed, prepare] of Object.entries(when)) {
 
 test("each half of the test data is visible, and a filter pair matches nothing", async () => {
   const count = async (query: { readonly [name: string]: string }) => (await pageOf("/v1/audit-log", { limit: "5", ...query }, key)).rows
-  for (const query of [{ actor: "key_0" }, { actor: "user_1" }, { action: "webhook.created" }])
+  for (const query of [{ actor: "key_0" }, { actor: "user_1" }, { action: "webhook.created" }, { target: "whs_1" }])
     expect([query, await count(query)]).toEqual([query, 5])
-  expect(await count({ actor: "key_0", action: "webhook.updated" })).toBe(0)
+  for (const query of [
+    { actor: "key_0", action: "webhook.updated" },
+    { target: "whs_0", actor: "user_1" },
+    { target: "whs_0", action: "webhook.updated" }
+  ])
+    expect([query, await count(query)]).toEqual([query, 0])
 })

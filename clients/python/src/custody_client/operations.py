@@ -1480,6 +1480,7 @@ class Operations(Caller):
         cursor: str | None = None,
         actor: str | None = None,
         action: AuditAction | None = None,
+        target: str | None = None,
         occurred_after: dt.datetime | None = None,
         occurred_before: dt.datetime | None = None,
         request_id: str | None = None,
@@ -1494,6 +1495,8 @@ class Operations(Caller):
             cursor: ``next_cursor`` of the previous page, with the same filters
             actor: Only by this API key, session or user
             action: Only this action
+            target: Only what was done to this webhook, recovery, delivery, API key, user or organization; with a user's id, also
+                to the account
             occurred_after: Only at or after this
             occurred_before: Only at or before this
 
@@ -1507,6 +1510,7 @@ class Operations(Caller):
                 "cursor": cursor,
                 "actor": actor,
                 "action": action,
+                "target": target,
                 "occurredAfter": occurred_after,
                 "occurredBefore": occurred_before,
             },

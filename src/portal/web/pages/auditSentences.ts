@@ -67,10 +67,24 @@ export interface Sentence {
   readonly what: string
   /** The name of the target; undefined if it is the person. */
   readonly target: string | undefined
+  /** What follows the target; empty if nothing does. */
+  readonly more: string
+}
+
+/** Most vaults that a sentence names. */
+const NAMED = 3
+
+/** Which vaults a new key may read. A change from “all” to “all” is not recorded. */
+const vaultsOf = (vaultIds: unknown, nameOf: (id: string) => string): string => {
+  if (!Array.isArray(vaultIds)) return "for all vaults"
+  const names = vaultIds.map((id) => nameOf(String(id)))
+  return names.length > NAMED
+    ? `for ${names.length} vaults`
+    : `for the ${names.length === 1 ? "vault" : "vaults"} ${new Intl.ListFormat("en").format(names)}`
 }
 
 /** The sentence of an entry; `nameOf` returns an id without a name unchanged. */
-export const sentenceOf = ({ action, actor, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
+export const sentenceOf = ({ action, actor, changes, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
   const person = anonymous.has(action) ? null : actor.userId
   const own = target.type === "account" && target.id === person
   return {
@@ -81,16 +95,19 @@ export const sentenceOf = ({ action, actor, target }: AuditEntry, nameOf: (id: s
         : isKnown(action)
           ? did[action]
           : `${actionWords(action).toLowerCase()}:`,
-    target: own ? undefined : nameOf(target.id)
+    target: own ? undefined : nameOf(target.id),
+    more: action === "api_key.created" ? vaultsOf(changes["vaultIds"]?.new, nameOf) : ""
   }
 }
 
 /** `previousSecretExpiresAt` as “previous secret expires at”. */
 export const fieldWords = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 
-/** A recorded value as text; ids become names. */
-export const valueWords = (value: unknown, nameOf: (id: string) => string): string => {
+/** A recorded value of a field as text; ids become names. */
+export const valueWords = (field: string, value: unknown, nameOf: (id: string) => string): string => {
+  // Of a key or a webhook.
+  if (field === "vaultIds" && value === null) return "all"
   if (value === null || value === undefined || value === "") return "none"
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map((one) => valueWords(one, nameOf)).join(", ")
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map((one) => valueWords(field, one, nameOf)).join(", ")
   return typeof value === "string" ? nameOf(value) : JSON.stringify(value)
 }

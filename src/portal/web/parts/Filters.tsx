@@ -1,4 +1,5 @@
 /** Filters of a list, kept in the URL: a reload, a link and the back button show the same rows. */
+import { X } from "lucide-react"
 import type { ReactNode } from "react"
 import { useSearchParams } from "react-router"
 import { Button } from "./Button.tsx"
@@ -42,6 +43,26 @@ export const Filters = <N extends string>({ children, filters }: { readonly filt
       </Button>
     ) : null}
   </div>
+)
+
+/** A filter that was chosen from a row. */
+export const FilterChip = ({
+  label,
+  onRemove,
+  value
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onRemove: () => void
+}) => (
+  <p className="chip">
+    <span>
+      {label}: <bdi>{value}</bdi>
+    </span>
+    <button type="button" aria-label={`Remove the filter ${label}: ${value}`} onClick={onRemove}>
+      <X aria-hidden size={14} />
+    </button>
+  </p>
 )
 
 /** The value of the browser's date-time field, in the browser's zone, as the API expects it. */

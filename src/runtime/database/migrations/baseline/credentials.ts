@@ -58,13 +58,28 @@ CREATE TABLE audit_log (
 );
 -- One range of an index for each choice of filters.
 CREATE INDEX audit_log_newest ON audit_log (organization_id, at DESC, id DESC);
-CREATE INDEX audit_log_of_action ON audit_log ((organization_id || '/' || action), at DESC, id DESC);
-CREATE INDEX audit_log_of_actor ON audit_log ((organization_id || '/' || actor_id), at DESC, id DESC) WHERE actor_id IS NOT NULL;
-CREATE INDEX audit_log_of_user ON audit_log ((organization_id || '/' || user_id), at DESC, id DESC) WHERE user_id IS NOT NULL;
-CREATE INDEX audit_log_of_actor_and_action ON audit_log ((organization_id || '/' || actor_id || '/' || action), at DESC, id DESC)
-  WHERE actor_id IS NOT NULL;
-CREATE INDEX audit_log_of_user_and_action ON audit_log ((organization_id || '/' || user_id || '/' || action), at DESC, id DESC)
-  WHERE user_id IS NOT NULL;
+CREATE INDEX audit_log_of_action ON audit_log
+  ((organization_id || '/' || action), at DESC, id DESC);
+CREATE INDEX audit_log_of_actor ON audit_log
+  ((organization_id || '/' || actor_id), at DESC, id DESC) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_log_of_user ON audit_log
+  ((organization_id || '/' || user_id), at DESC, id DESC) WHERE user_id IS NOT NULL;
+CREATE INDEX audit_log_of_actor_and_action ON audit_log
+  ((organization_id || '/' || actor_id || '/' || action), at DESC, id DESC) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_log_of_user_and_action ON audit_log
+  ((organization_id || '/' || user_id || '/' || action), at DESC, id DESC) WHERE user_id IS NOT NULL;
+CREATE INDEX audit_log_of_target ON audit_log
+  ((organization_id || '/' || target_id), at DESC, id DESC);
+CREATE INDEX audit_log_of_target_and_action ON audit_log
+  ((organization_id || '/' || target_id || '/' || action), at DESC, id DESC);
+CREATE INDEX audit_log_of_target_and_actor ON audit_log
+  ((organization_id || '/' || target_id || '/' || actor_id), at DESC, id DESC) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_log_of_target_and_user ON audit_log
+  ((organization_id || '/' || target_id || '/' || user_id), at DESC, id DESC) WHERE user_id IS NOT NULL;
+CREATE INDEX audit_log_of_target_and_actor_and_action ON audit_log
+  ((organization_id || '/' || target_id || '/' || actor_id || '/' || action), at DESC, id DESC) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_log_of_target_and_user_and_action ON audit_log
+  ((organization_id || '/' || target_id || '/' || user_id || '/' || action), at DESC, id DESC) WHERE user_id IS NOT NULL;
 
 CREATE FUNCTION audit_log_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
