@@ -194,10 +194,16 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.getByRole("link", { name: "ETH" }).click()
     await portal.heading("ETH over time").waitFor()
     await page.locator(".chart canvas").waitFor()
+    expect(await page.getByRole("radio", { name: "1 year" }).isChecked()).toBe(true)
     await page.getByRole("radio", { name: "All" }).check({ force: true })
     await page.locator(".chart canvas").waitFor()
     await page.getByRole("table", { name: "Records of the balance" }).waitFor()
     await portal.expectAccessible("a balance over time")
+    // It did not change for a year, and was zero at first.
+    await portal.goto(`/vaults/vault_s/balance-history?asset=${encodeURIComponent(USDC)}`)
+    await page.locator(".chart canvas").waitFor()
+    expect(await page.getByRole("radio", { name: "All" }).isChecked()).toBe(true)
+    await page.getByText(`USDC since ${dayOf(-450)}.`).waitFor()
   })
 
   test("transactions are saved as the API exports them, in the chosen form, with the filters", async () => {

@@ -8,11 +8,12 @@ import { getPage } from "../api.ts"
 import { assetParts, networkName, tokenType } from "../chains.ts"
 import { useOne, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
-import { Amount, placesOf, useAllDigits } from "../parts/Amount.tsx"
+import { Amount, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
 import type { Step } from "../parts/BalanceChart.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Toggle } from "../parts/Field.tsx"
 import { Page } from "../parts/Page.tsx"
+import { Segments } from "../parts/Segments.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
@@ -25,6 +26,7 @@ const spans = [
   ["365", "1 year"],
   ["all", "All"]
 ] as const
+type Span = (typeof spans)[number][0]
 
 /** Records per request, and most records in the chart. */
 const PAGE = 500,
@@ -33,9 +35,17 @@ const PAGE = 500,
 /** The path of a balance's history, with the asset in the query. */
 type History = `/v1/vaults/${string}/balance-history?${string}`
 
-/** The steps of the balance in a period, oldest first, from the balance at its beginning to now; and whether older ones are left out. */
-const stepsOf = async (path: History, days: string): Promise<{ readonly steps: ReadonlyArray<Step>; readonly cut: boolean }> => {
-  const from = days === "all" ? undefined : new Date(Date.now() - Number(days) * DAY).toISOString()
+/** What a chart shows. */
+interface Drawing {
+  readonly span: Span
+  /** Oldest first, from the balance at the beginning, or the first that is not zero, to now. */
+  readonly steps: ReadonlyArray<Step>
+  /** Whether older ones are left out. */
+  readonly cut: boolean
+}
+
+const drawingOf = async (path: History, span: Span): Promise<Drawing> => {
+  const from = span === "all" ? undefined : new Date(Date.now() - Number(span) * DAY).toISOString()
   const found: Array<BalanceRecord> = []
   let cursor: string | null = ""
   while (cursor !== null && found.length < MOST) {
@@ -51,8 +61,18 @@ const stepsOf = async (path: History, days: string): Promise<{ readonly steps: R
     if (steps.at(-1)?.at === asOf) steps.pop()
     steps.push({ at: asOf, amount })
   }
+  steps.splice(
+    0,
+    steps.findIndex(({ amount }) => !isZero(amount))
+  )
   const [last, now] = [steps.at(-1), new Date().toISOString()]
-  return { steps: last === undefined || last.at >= now ? steps : [...steps, { at: now, amount: last.amount }], cut: cursor !== null }
+  return { span, steps: last === undefined || last.at >= now ? steps : [...steps, { at: now, amount: last.amount }], cut: cursor !== null }
+}
+
+/** What a chart opens with: the last year, or everything if the balance did not change in it. */
+const opening = async (path: History): Promise<Drawing> => {
+  const year = await drawingOf(path, "365")
+  return new Set(year.steps.map(({ amount }) => amount)).size > 1 ? year : drawingOf(path, "all")
 }
 
 export const BalanceHistoryPage = () => {
@@ -72,27 +92,23 @@ export const BalanceHistoryPage = () => {
         </>
       }
     >
-      <Drawing path={`/v1/vaults/${id}/balance-history?asset=${encodeURIComponent(asset)}`} symbol={symbol} />
+      <Chart path={`/v1/vaults/${id}/balance-history?asset=${encodeURIComponent(asset)}`} symbol={symbol} />
       <Records vaultId={id} asset={asset} symbol={symbol} />
     </Page>
   )
 }
 
-const Drawing = ({ path, symbol }: { readonly path: History; readonly symbol: string }) => {
-  const [span, setSpan] = useState("365")
-  const { data, error, refetch } = useQuery({ queryKey: [path, "steps", span], queryFn: () => stepsOf(path, span) })
+const Chart = ({ path, symbol }: { readonly path: History; readonly symbol: string }) => {
+  const [chosen, setChosen] = useState<Span>()
+  const { data, error, refetch } = useQuery({
+    queryKey: [path, "steps", chosen],
+    queryFn: () => (chosen === undefined ? opening(path) : drawingOf(path, chosen))
+  })
   const balances = useMemo(() => ({ steps: data?.steps ?? [], symbol }), [data, symbol])
   return (
     <>
       <div className="toolbar">
-        <div className="segments" role="radiogroup" aria-label="Time span">
-          {spans.map(([value, label]) => (
-            <label key={value}>
-              <input type="radio" name="span" value={value} checked={span === value} onChange={() => setSpan(value)} />
-              <span>{label}</span>
-            </label>
-          ))}
-        </div>
+        <Segments label="Time span" choices={spans} chosen={chosen ?? data?.span} onChosen={setChosen} />
       </div>
       {data === undefined ? (
         error === null ? (

@@ -9,6 +9,7 @@ import { useFew } from "../list.ts"
 import { unreliable } from "../parts/attempts.ts"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
+import { Segments } from "../parts/Segments.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { left, Time, took, useNow } from "../parts/Time.tsx"
 import { useTab } from "../parts/tabs.ts"
@@ -140,16 +141,7 @@ const Overview = ({ webhook: { health, id } }: { readonly webhook: WebhookWithHe
       <Section
         title="Attempts over time"
         lead={health.pendingDeliveries === 0 ? undefined : `${waiting(health.pendingDeliveries)} for an attempt.`}
-        actions={
-          <div className="segments" role="radiogroup" aria-label="Time span">
-            {spans.map(([value, label]) => (
-              <label key={value}>
-                <input type="radio" name="span" value={value} checked={span === value} onChange={() => setSpan(value)} />
-                <span>{label}</span>
-              </label>
-            ))}
-          </div>
-        }
+        actions={<Segments label="Time span" choices={spans} chosen={span} onChosen={setSpan} />}
       >
         {traffic === undefined ? (
           <Loading lines={3} />

@@ -7,6 +7,7 @@ import { useFew } from "../list.ts"
 import { Button } from "../parts/Button.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
 import { notify } from "../parts/Notices.tsx"
+import { Segments } from "../parts/Segments.tsx"
 import { Trouble } from "../parts/States.tsx"
 import { State } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
@@ -61,14 +62,7 @@ export const StartRecovery = ({
       open={open}
       onClose={onClose}
     >
-      <div className="segments" role="radiogroup" aria-label="Recorded in the last">
-        {spans.map(([value, label]) => (
-          <label key={value}>
-            <input type="radio" name="recover" value={value} checked={hours === value} onChange={() => setHours(value)} />
-            <span>{label}</span>
-          </label>
-        ))}
-      </div>
+      <Segments label="Recorded in the last" choices={spans} chosen={hours} onChosen={setHours} />
       <p aria-live="polite">
         {data === undefined
           ? "Counting…"

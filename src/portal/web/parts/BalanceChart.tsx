@@ -65,7 +65,9 @@ export const BalanceChart = ({ balances }: { readonly balances: Balances }) => {
   return (
     <figure className="chart">
       <div ref={place} aria-hidden />
-      <figcaption className="unseen">{balances.symbol} over time. The table below has every record.</figcaption>
+      <figcaption className="unseen">
+        {balances.symbol} since {balances.steps[0]?.at.slice(0, 10)}. The table below has every record.
+      </figcaption>
     </figure>
   )
 }
