@@ -3,6 +3,7 @@ import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { balance, transaction, transactionId, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
+import { sizes } from "./browser.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
@@ -130,6 +131,22 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     // The minute of the end belongs to the period.
     await page.getByLabel("Until").fill("2024-06-01T14:00")
     await until("both transactions of the minute", async () => (await rows.count()) === 2)
+  })
+
+  test("a phone shows the first rows of a long list, and the others when asked", async () => {
+    await page.setViewportSize({ width: 390, height: 860 })
+    // How many rows were shown before.
+    await page.evaluate("sessionStorage.clear()")
+    await portal.goto("/vaults/vault_a?show=transactions")
+    const rows = page.locator("tbody tr:visible")
+    await rows.first().waitFor()
+    expect(await rows.count()).toBe(6)
+    const more = page.getByRole("button", { name: "Show more" })
+    await more.click()
+    await until("the first page", async () => (await rows.count()) === 25)
+    await more.click()
+    await until("every row", async () => (await rows.count()) > 25 && (await more.count()) === 0)
+    await page.setViewportSize(sizes.wide)
   })
 
   test("a vault's balances of zero are last, and names cannot reorder text beside them", async () => {

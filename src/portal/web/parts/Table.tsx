@@ -1,10 +1,11 @@
 /**
- * Tables: columns on wide pages, a card per row on narrow ones. Sorting by a column is possible only if every row is
- * loaded; otherwise the API's order applies.
+ * Tables: columns on wide pages, a card per row on narrow ones, of which the first few are shown until asked for more.
+ * Sorting by a column is possible only if every row is loaded; otherwise the API's order applies.
  */
 import { ArrowDown, ArrowUp } from "lucide-react"
 import { type ReactNode, useState } from "react"
 import type { List } from "../list.ts"
+import { Button } from "./Button.tsx"
 import { More, News, Waiting } from "./Rows.tsx"
 
 export interface Column<A> {
@@ -21,6 +22,9 @@ export interface Column<A> {
   readonly card?: string
 }
 
+/** Rows that are shown first where each is a card. */
+const CARDS = 6
+
 export interface TableProps<A> {
   readonly list: List<A>
   readonly label: string
@@ -33,11 +37,19 @@ export interface TableProps<A> {
 
 export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProps<A>) => {
   const [sort, setSort] = useState<{ readonly by: string; readonly down: boolean } | null>(null)
+  // Kept for the way back to the list.
+  const memory = `all ${location.pathname} ${label}`
+  const [all, setAll] = useState(() => sessionStorage.getItem(memory) !== null)
+  const showAll = () => {
+    sessionStorage.setItem(memory, "yes")
+    setAll(true)
+  }
   if (list.rows === undefined || list.rows.length === 0) return <Waiting list={list} empty={empty} />
   const sortable = !list.hasNextPage
   const by = columns.find((column) => column.label === sort?.by)?.compare
   const kept = only === undefined ? list.rows : list.rows.filter(only)
   const rows = by === undefined || !sortable ? kept : kept.toSorted((a, b) => (sort?.down === true ? by(b, a) : by(a, b)))
+  const shown = all ? rows.length : CARDS
   const press = (by: string) => setSort(sort?.by !== by ? { by, down: false } : sort.down ? null : { by, down: true })
   return (
     <>
@@ -68,10 +80,10 @@ export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProp
             </tr>
           </thead>
           <tbody role="rowgroup">
-            {rows.map((row) => {
+            {rows.map((row, index) => {
               const key = list.keyOf(row)
               return (
-                <tr key={key} role="row" className={list.gone.has(key) ? "gone" : undefined}>
+                <tr key={key} role="row" className={`${list.gone.has(key) ? "gone" : ""} ${index < shown ? "" : "later"}`}>
                   {columns.map(({ align, card, cell, from, heads, label }) => {
                     const Cell = heads === true ? "th" : "td"
                     return (
@@ -91,9 +103,14 @@ export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProp
             })}
           </tbody>
         </table>
+        {rows.length <= shown ? null : (
+          <p className="more cards">
+            <Button onClick={showAll}>{list.hasNextPage ? "Show more" : `Show all ${rows.length}`}</Button>
+          </p>
+        )}
+        <More list={list} />
       </div>
       {foot?.(rows)}
-      <More list={list} />
     </>
   )
 }
