@@ -211,6 +211,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     const exported = async (form: string) => {
       await page.getByRole("button", { name: "Export" }).click()
       const dialog = page.getByRole("dialog", { name: "Export transactions" })
+      await dialog.getByText("The transactions of this vault that match the filters, newest first.").waitFor()
       await dialog.getByLabel(form).check()
       if (form === "NDJSON") await portal.expectAccessible("an export")
       const file = await saved(() => dialog.getByRole("button", { name: "Download" }).click())

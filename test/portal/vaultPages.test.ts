@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
 import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { balance, transaction, transactionId, user, vault } from "../support/records.ts"
@@ -61,9 +62,26 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     expect(await movements.count()).toBe(8)
     await portal.expectAccessible("home with balances and movements")
     await page.getByRole("button", { name: "Export" }).click()
+    const dialog = page.getByRole("dialog", { name: "Export transactions" })
+    await dialog.getByText("All transactions of all vaults that you can see, whatever their status, newest first.").waitFor()
+    const year = new Date().getUTCFullYear()
+    await dialog.getByRole("radio", { name: String(year) }).check({ force: true })
+    const days = () => Promise.all(["From", "To"].map((label) => dialog.getByLabel(label).inputValue()))
+    expect(await days()).toEqual([`${year}-01-01`, `${year}-12-31`])
+    await dialog.getByLabel("From").fill("2026-05-03")
+    await dialog.getByLabel("To").fill("2026-05-02")
+    await dialog.getByText("Must not be before From.").waitFor()
+    expect(await dialog.getByRole("button", { name: "Download" }).isDisabled()).toBe(true)
+    await dialog.getByLabel("From").fill("2026-05-02")
+    await dialog.getByText("All transactions from the beginning of 2026-05-02 to the end of 2026-05-02, UTC, of all vaults").waitFor()
+    await portal.expectAccessible("an export of all vaults")
     const download = page.waitForEvent("download")
-    await page.getByRole("button", { name: "Download" }).click()
-    expect((await download).suggestedFilename()).toEndWith(".csv")
+    await dialog.getByRole("button", { name: "Download" }).click()
+    expect((await download).suggestedFilename()).toBe("All-vaults-transactions-2026-05-02-to-2026-05-02.csv")
+    const text = fs.readFileSync(await (await download).path(), "utf8")
+    const period = "occurredAfter=2026-05-02T00:00:00Z&occurredUntil=2026-05-03T00:00:00Z"
+    expect(text).toBe((await app.get(`/v1/transactions/export?format=csv&${period}`, (await app.key("user_a")).secret)).text)
+    expect(text.split("\r\n").length).toBeGreaterThan(2)
     await movements.first().getByRole("link").click()
     await portal.heading("Transaction").waitFor()
   })

@@ -9,7 +9,9 @@ import { Amount, isZero } from "../parts/Amount.tsx"
 import { Button } from "../parts/Button.tsx"
 import { EventSummary } from "../parts/EventSummary.tsx"
 import { ExportFile } from "../parts/Export.tsx"
+import { TextField } from "../parts/Field.tsx"
 import { Section } from "../parts/Page.tsx"
+import { Segments } from "../parts/Segments.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { State } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
@@ -108,7 +110,7 @@ export const Movements = () => {
   const symbolOf = useSymbols(data?.map(({ asset }) => asset) ?? [])
   if (data === undefined || data.length === 0) return null
   return (
-    <Section title="Latest movements" actions={<ExportFile source="/v1/transactions/export?" />}>
+    <Section title="Latest movements" actions={<ExportAll />}>
       <ul className="rows movements" aria-label="Latest movements">
         {data.map((transaction) => (
           <li key={`${transaction.vaultId} ${transaction.id}`}>
@@ -124,5 +126,46 @@ export const Movements = () => {
         ))}
       </ul>
     </Section>
+  )
+}
+
+/** Years to choose from, beside any period. */
+const YEARS = 3
+
+/** Exports the transactions of all vaults in a period of UTC days. */
+const ExportAll = () => {
+  const [{ from, to }, setPeriod] = useState({ from: "", to: "" })
+  const present = new Date().getUTCFullYear()
+  const years = Array.from({ length: YEARS }, (_, ago) => `${present - ago}`)
+  const ofYear = (year: string) => (year === "" ? { from: "", to: "" } : { from: `${year}-01-01`, to: `${year}-12-31` })
+  const chosen = ["", ...years].find((year) => ofYear(year).from === from && ofYear(year).to === to)
+  const isBackward = from !== "" && to !== "" && from > to
+  const query = new URLSearchParams({
+    ...(from === "" ? {} : { occurredAfter: `${from}T00:00:00.000Z` }),
+    ...(to === "" ? {} : { occurredBefore: `${to}T23:59:59.999Z` })
+  })
+  const period = `${from === "" ? "" : ` from the beginning of ${from}`}${to === "" ? "" : ` to the end of ${to}`}`
+  return (
+    <ExportFile
+      source={isBackward ? undefined : `/v1/transactions/export?${query}${query.size === 0 ? "" : "&"}`}
+      lead={`All transactions${period === "" ? "" : `${period}, UTC,`} of all vaults that you can see, whatever their status, newest first.`}
+    >
+      <Segments
+        label="Year"
+        choices={[["", "All"], ...years.map((year) => [year, year] as const)]}
+        chosen={chosen}
+        onChosen={(year) => setPeriod(ofYear(year))}
+      />
+      <div className="filters">
+        <TextField label="From" type="date" value={from} onValue={(from) => setPeriod({ from, to })} />
+        <TextField
+          label="To"
+          type="date"
+          value={to}
+          error={isBackward ? "Must not be before From." : undefined}
+          onValue={(to) => setPeriod({ from, to })}
+        />
+      </div>
+    </ExportFile>
   )
 }

@@ -71,7 +71,14 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
       <div className="toolbar">
         <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
         <span className="spring" />
-        <ExportFile source={file} />
+        <ExportFile
+          source={file}
+          lead={
+            filters.any
+              ? "The transactions of this vault that match the filters, newest first."
+              : "All transactions of this vault, newest first. With filters, the file has those that match."
+          }
+        />
       </div>
       <Table
         list={list}

@@ -1,6 +1,6 @@
 /** Downloads: of a list, of an export of the API, of a text. */
 import { Download } from "lucide-react"
-import { useState } from "react"
+import { type ReactNode, useState } from "react"
 import { ApiProblem, addressOf, getHead, messageOf } from "../api.ts"
 import { toCsv } from "../csv.ts"
 import type { ListSource, Path, Row } from "../routeTypes.ts"
@@ -26,11 +26,13 @@ const dated = (name: string) => `${name}-${new Date().toISOString().slice(0, 10)
 
 /** A button that downloads something, is busy meanwhile, and reports the result. */
 const Save = ({
+  disabled = false,
   kind = "quiet",
   label,
   save
 }: {
   readonly label: string
+  readonly disabled?: boolean
   readonly kind?: "quiet" | "main"
   readonly save: () => Promise<string>
 }) => {
@@ -47,7 +49,7 @@ const Save = ({
     }
   }
   return (
-    <Button kind={kind} busy={busy} onClick={() => void press()}>
+    <Button kind={kind} busy={busy} disabled={disabled} onClick={() => void press()}>
       <Download aria-hidden size={15} /> {label}
     </Button>
   )
@@ -95,7 +97,7 @@ export const SaveText = ({
 )
 
 const refusals: Readonly<Record<number, string>> = {
-  422: "Too many transactions match. Narrow the filters.",
+  422: "There are too many transactions for one file. Choose fewer, such as those of a shorter period.",
   429: "Too many exports are running. Try again when one has finished."
 }
 
@@ -106,8 +108,19 @@ const forms = [
   ["format=ndjson", "NDJSON", "One JSON object per line."]
 ] as const
 
-/** Lets the browser download an export of the API, in a form that the user chooses: `source` is its path and query without that. */
-export const ExportFile = ({ source }: { readonly source: string }) => {
+/**
+ * Lets the browser download an export of the API, in a form that the user chooses: `source` is its path and query without
+ * that, absent if they are not valid; `lead` says what is in the file, and `children` choose it.
+ */
+export const ExportFile = ({
+  children,
+  lead,
+  source
+}: {
+  readonly source: string | undefined
+  readonly lead: string
+  readonly children?: ReactNode
+}) => {
   const [open, setOpen] = useState(false)
   const [form, setForm] = useState<string>(forms[0][0])
   const download = async () => {
@@ -130,12 +143,8 @@ export const ExportFile = ({ source }: { readonly source: string }) => {
       <Button kind="quiet" onClick={() => setOpen(true)}>
         <Download aria-hidden size={15} /> Export
       </Button>
-      <Dialog
-        title="Export transactions"
-        lead="All transactions that match the filters, newest first."
-        open={open}
-        onClose={() => setOpen(false)}
-      >
+      <Dialog title="Export transactions" lead={lead} open={open} onClose={() => setOpen(false)}>
+        {children}
         <Choices
           type="radio"
           legend="Form of the file"
@@ -144,7 +153,7 @@ export const ExportFile = ({ source }: { readonly source: string }) => {
           onChosen={([chosen = form]) => setForm(chosen)}
         />
         <div className="actions end">
-          <Save kind="main" label="Download" save={download} />
+          <Save kind="main" label="Download" disabled={source === undefined} save={download} />
         </div>
       </Dialog>
     </>
