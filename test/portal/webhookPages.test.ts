@@ -317,6 +317,22 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     expect(status).toBe(204)
   })
 
+  test("the list names a webhook's first entity in one line, and counts the others", async () => {
+    const { secret } = await app.key("user_a")
+    const { id } = await create(app, secret, {
+      url: receiver.url("/both"),
+      entityIds: ["entity_a", "entity_b"],
+      description: "Both of the entities of the organization, with a long description"
+    })
+    await portal.goto("/webhooks")
+    const entities = page.locator("tbody tr", { hasText: "Both of the entities" }).getByTitle(/^Northwind Tr.*, Northwind Tr/)
+    await entities.filter({ hasText: /^Northwind Tr.* and 1 more$/ }).waitFor()
+    expect((await entities.boundingBox())?.height).toBeLessThan(30)
+    await portal.expectAccessible("webhooks of several entities")
+    const { status } = await app.request("DELETE", `/v1/webhooks/${id}`, { key: secret })
+    expect(status).toBe(204)
+  })
+
   test("a webhook whose first attempts fail is degraded, and charted by result", async () => {
     const { secret } = await app.key("user_a")
     receiver.on("/second", (_, count) => new Response("", { status: count > 3 ? 200 : 500 }))

@@ -85,7 +85,7 @@ export const WebhooksPage = () => {
             heads: true,
             cell: (webhook) => (
               <>
-                <Link className="name" to={`/webhooks/${webhook.id}`}>
+                <Link className="name long" to={`/webhooks/${webhook.id}`}>
                   {webhookName(webhook)}
                 </Link>
                 {webhook.description === "" ? null : <span className="under block">{withoutScheme(webhook.url)}</span>}
@@ -112,9 +112,12 @@ export const WebhooksPage = () => {
           {
             label: "Entities",
             from: "medium",
-            cell: ({ entityIds, eventKinds }) => (
+            cell: ({ entityIds: [first = "", ...others], eventKinds }) => (
               <>
-                {entityIds.map(nameOf).join(", ")}
+                <span className="whole" title={[first, ...others].map(nameOf).join(", ")}>
+                  {nameOf(first)}
+                  {others.length === 0 ? null : ` and ${others.length} more`}
+                </span>
                 <span className="under block">
                   {eventKinds.length} {eventKinds.length === 1 ? "event kind" : "event kinds"}
                 </span>
