@@ -47,8 +47,6 @@ const environment = () => ({
   MYPY_CACHE_DIR: path.join(folder, "mypy"),
   CUSTODY_URL: app.main?.baseUrl ?? "",
   CUSTODY_API_KEY: key,
-  API: app.main?.baseUrl ?? "",
-  KEY: key,
   CUSTODY_PLATFORM_URL: app.main?.platformUrl ?? "",
   CUSTODY_PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
   CUSTODY_HOOK_URL: receiver.url("/python")

@@ -56,7 +56,7 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true, force: true })
 })
 
-const env = () => ({ API_URL: `http://127.0.0.1:${proxy.port}`, CUSTODY_API_KEY: key(), VAULT: id, DAY: dayOf(-1) })
+const env = () => ({ CUSTODY_URL: `http://127.0.0.1:${proxy.port}`, CUSTODY_API_KEY: key(), VAULT: id, DAY: dayOf(-1) })
 /** Runs an auditor's program on the statement as it is, and on changed ones. */
 const holds = async (command: ReadonlyArray<string>) => {
   const verify = async (changed: (text: string) => string) => {
