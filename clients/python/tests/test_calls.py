@@ -40,7 +40,7 @@ class Lists(unittest.TestCase):
     def test_one_page_is_the_page_at_a_cursor_or_the_first_one(self) -> None:
         script = Scripted(page([vault("a")], "two"))
         found = script.client().list_vaults(cursor="one").page()
-        self.assertEqual((len(found.data), found.limit, found.next_cursor), (1, 2, "two"))
+        self.assertEqual((len(found.data), found.pagination.limit, found.pagination.next_cursor), (1, 2, "two"))
         self.assertEqual(script.seen[0].url.params["cursor"], "one")
 
     def test_pages_are_requested_lazily_and_none_after_the_iteration_stops(self) -> None:

@@ -109,8 +109,8 @@ class Service(unittest.TestCase):
             sizes = [len(one.data) for one in custody.list_transactions(VAULT, limit=100).pages()]
             self.assertEqual(sizes, [100, 100, 50])
             first = custody.list_transactions(VAULT, limit=100).page()
-            rest = custody.list_transactions(VAULT, limit=500, cursor=first.next_cursor).page()
-            self.assertEqual((first.limit, len(rest.data), rest.next_cursor), (100, 150, None))
+            rest = custody.list_transactions(VAULT, limit=500, cursor=first.pagination.next_cursor).page()
+            self.assertEqual((first.pagination.limit, len(rest.data), rest.pagination.next_cursor), (100, 150, None))
 
     def test_every_operation_returns_what_the_contract_defines(self) -> None:
         now = datetime.now(timezone.utc)

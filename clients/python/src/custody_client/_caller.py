@@ -86,7 +86,7 @@ class Caller:
                 data = decode(list[item], found.get("data"))  # type: ignore[valid-type]
             except DecodeError as error:
                 raise _unexpected(response, str(error)) from error
-            return Page(data=data, limit=pagination.limit, next_cursor=pagination.next_cursor)
+            return Page(data=data, pagination=pagination)
 
         return Pages(page)
 

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import httpx
 
 from ._errors import NoAnswerError
+from .models import Pagination
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -20,10 +21,7 @@ class Page(Generic[T]):
     """One page of a list."""
 
     data: list[T]
-    limit: int
-    """The size of a full page."""
-    next_cursor: str | None
-    """The cursor of the next page; None on the last page."""
+    pagination: Pagination
 
 
 def each_page(read: Callable[[str | None], P], next_of: Callable[[P], str | None], cursor: str | None = None) -> Iterator[P]:
@@ -52,7 +50,7 @@ class Pages(Generic[T]):
 
     def pages(self) -> Iterator[Page[T]]:
         """Every page. Raises :class:`NoAnswerError` if a cursor repeats, because such a list would never end."""
-        return each_page(self._request, lambda page: page.next_cursor)
+        return each_page(self._request, lambda page: page.pagination.next_cursor)
 
     def __iter__(self) -> Iterator[T]:
         for page in self.pages():
