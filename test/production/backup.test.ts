@@ -39,6 +39,8 @@ const receiver = useReceiver()
 const app = useApp([], () => receiverEnv(receiver))
 /** The database that is backed up is on a server of its own, and the restored one on that of the other tests. */
 let server: ChildProcess | undefined, url: string, restored: string
+/** Who restores: no superuser. */
+const restorer = `restorer_${process.pid}`
 
 const script = (name: string, databaseUrl: string, ...args: ReadonlyArray<string>) =>
   outcome([path.resolve(import.meta.dir, "../../deploy", name), ...args], {
@@ -103,7 +105,8 @@ describe.skipIf(bin === undefined)(`the scripts that back up and restore${why}`,
     await query(own, "CREATE DATABASE live")
     url = urlOf(own, "live")
     const other = (await servers()).postgres
-    await query(other, `CREATE DATABASE restored_${process.pid}`)
+    await query(other, `CREATE ROLE ${restorer} LOGIN PASSWORD '${restorer}'`)
+    await query(other, `CREATE DATABASE restored_${process.pid} OWNER ${restorer}`)
     restored = urlOf(other, `restored_${process.pid}`)
     await use(url, ["api"])
     await app.feed(smallest(), { "x-record-events": "none" })
@@ -114,7 +117,10 @@ describe.skipIf(bin === undefined)(`the scripts that back up and restore${why}`,
   })
   afterAll(async () => {
     await app.main?.end()
-    if (restored !== undefined) await query((await servers()).postgres, `DROP DATABASE restored_${process.pid} WITH (FORCE)`)
+    if (restored !== undefined) {
+      await query((await servers()).postgres, `DROP DATABASE restored_${process.pid} WITH (FORCE)`)
+      await query((await servers()).postgres, `DROP ROLE ${restorer}`)
+    }
     const ended = new Promise((resolve) => (server === undefined ? resolve(0) : server.once("exit", resolve)))
     server?.kill("SIGINT")
     await ended
@@ -131,7 +137,8 @@ describe.skipIf(bin === undefined)(`the scripts that back up and restore${why}`,
     const inside = (await app.get(`${FEED}?limit=2&after=${kept}`, key)).json.resumeCursor
     const atEnd = await cursorNow()
 
-    expect(await script("restore.sh", restored, backup)).toMatchObject({ code: 0, error: "" })
+    const asRestorer = Object.assign(new URL(restored), { username: restorer, password: restorer }).toString()
+    expect(await script("restore.sh", asRestorer, backup)).toMatchObject({ code: 0, error: "" })
     expect(await counts(restored)).toEqual(before)
     const doctor = async (masterKey: string) => {
       const { code, stdout } = await cli(["doctor", "--json"], { ...app.env, DATABASE_URL: restored, MASTER_KEY: masterKey })
