@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { parser } from "@prometheus-io/lezer-promql"
 import { useApp } from "../support/app.ts"
 import { documentText } from "../support/document.ts"
+import { outcome, unless } from "../support/languages.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
@@ -83,6 +84,26 @@ beforeAll(async () => {
     const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = ""]) => label)
     exported.set(name, new Set([...(exported.get(name) ?? []), ...names]))
   }
+})
+
+const withoutPromtool = unless("promtool")
+test.skipIf(withoutPromtool !== "")(`Prometheus accepts its configuration and the rules${withoutPromtool}`, async () => {
+  expect(await outcome(["promtool", "check", "config", "deploy/monitoring/prometheus.yaml"])).toMatchObject({ code: 0, error: "" })
+})
+
+test("Prometheus scrapes every service of the compose file with a role, at its platform listener", () => {
+  const { scrape_configs } = Bun.YAML.parse(documentText("deploy/monitoring/prometheus.yaml")) as {
+    readonly scrape_configs: ReadonlyArray<{
+      readonly dns_sd_configs: ReadonlyArray<{ readonly names: ReadonlyArray<string>; readonly port: number }>
+    }>
+  }
+  const { services } = Bun.YAML.parse(documentText("docker-compose.yml")) as {
+    readonly services: Readonly<Record<string, { readonly command?: ReadonlyArray<string>; readonly healthcheck?: unknown }>>
+  }
+  const scraped = scrape_configs.flatMap(({ dns_sd_configs }) => dns_sd_configs)
+  const running = Object.entries(services).filter(([, { command = [] }]) => command.includes("--roles"))
+  expect(scraped.flatMap(({ names }) => names)).toEqual(running.map(([name]) => name))
+  for (const { port } of scraped) for (const [, { healthcheck }] of running) expect(JSON.stringify(healthcheck)).toContain(`:${port}/`)
 })
 
 describe("dashboard and alert rules", () => {
