@@ -97,6 +97,15 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     await entry("An operator created the API key Max's import for all vaults").waitFor()
   })
 
+  test("an export waits while the service is busy", async () => {
+    const busy = { status: 503, headers: { "retry-after": "1" }, json: { code: "service_unavailable", detail: "Busy." } }
+    await page.route("**/api/v1/audit-log?*", (route) => route.fulfill(busy), { times: 1 })
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export CSV" }).click()])
+    expect(fs.readFileSync(await file.path(), "utf8")).toContain("revoked the API key Max's import")
+    // The browser itself reports the response.
+    expect(browser.faults.splice(0)).toEqual([expect.stringContaining("status of 503")])
+  })
+
   test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])
   })

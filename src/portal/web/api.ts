@@ -78,10 +78,26 @@ export const onSessionEnd = (wait: (() => Promise<void>) | undefined): void => {
   signInAgain = wait
 }
 
-const send = async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
-  const response = await fetch(`${ROOT}${path}`, {
+const isRead = (method: string) => method === "GET" || method === "HEAD"
+
+/** How many times a read is repeated while the service is busy. */
+const BUSY_RETRIES = 6
+
+/** Waits as long as the service asks for, at most 5 s. */
+const waitFor = (response: Response) =>
+  new Promise((resolve) => setTimeout(resolve, 1_000 * Math.min(5, Math.max(1, Number(response.headers.get("retry-after"))))))
+
+interface Sending {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** Ends the request: nobody waits for it any more. */
+  readonly signal?: AbortSignal
+}
+
+const sendOnce = (method: string, path: string, { body, headers = {}, signal }: Sending) =>
+  fetch(`${ROOT}${path}`, {
     method,
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal === undefined ? [] : [signal])]),
     headers: {
       "x-portal": "1",
       ...(Date.now() - lastInput < ACTIVE_MS ? { "x-portal-active": "1" } : {}),
@@ -92,6 +108,14 @@ const send = async (method: string, path: string, body?: unknown, headers: Reado
   }).catch(() => {
     throw new ApiProblem(0, "unreachable", UNREACHABLE)
   })
+
+/** A read waits while the service is busy; a change that was refused is the user's to repeat. */
+const send = async (method: string, path: string, sending: Sending = {}) => {
+  let response = await sendOnce(method, path, sending)
+  for (let left = BUSY_RETRIES; response.status === 503 && isRead(method) && left > 0; left--) {
+    await waitFor(response)
+    response = await sendOnce(method, path, sending)
+  }
   if (!response.ok) throw await refusal(response)
   return response
 }
@@ -101,7 +125,7 @@ const ask = async (...request: Parameters<typeof send>) => {
   try {
     return await send(...request)
   } catch (error) {
-    if (request[0] === "GET" || request[0] === "HEAD" || signInAgain === undefined || !sessionEnded(error)) throw error
+    if (isRead(request[0]) || signInAgain === undefined || !sessionEnded(error)) throw error
     await signInAgain()
     return send(...request)
   }
@@ -113,26 +137,36 @@ const read = async (response: Response) => (response.status === 204 ? undefined 
 const confirmedBy = (confirmation: Confirmation | undefined): Readonly<Record<string, string>> =>
   confirmation === undefined ? {} : { "x-portal-confirmation": JSON.stringify(confirmation) }
 
-export const get = async <P extends Path<"GET">>(path: P): Promise<Answer<"GET", P>> => read(await ask("GET", path))
+/** The signal of a query, which ends its request with the page that shows it. */
+interface Ending {
+  readonly signal?: AbortSignal
+}
+
+export const get = async <P extends Path<"GET">>(path: P, ending: Ending = {}): Promise<Answer<"GET", P>> =>
+  read(await ask("GET", path, ending))
 /** Data of these ids, by id. */
-export const getById = async <P extends Path<"GET">>(path: P, ids: ReadonlyArray<string>): Promise<Readonly<Record<string, ById<P>>>> =>
-  read(await ask("GET", `${path}?ids=${ids.map(encodeURIComponent).join(",")}`))
+export const getById = async <P extends Path<"GET">>(
+  path: P,
+  ids: ReadonlyArray<string>,
+  ending: Ending = {}
+): Promise<Readonly<Record<string, ById<P>>>> => read(await ask("GET", `${path}?ids=${ids.map(encodeURIComponent).join(",")}`, ending))
 /** A page of a list: its path, with its filters and cursor in the query. */
-export const getPage = async <P extends Path<"GET">>(source: `${P}?${string}`): Promise<Page<Row<P>>> => read(await ask("GET", source))
+export const getPage = async <P extends Path<"GET">>(source: `${P}?${string}`, ending: Ending = {}): Promise<Page<Row<P>>> =>
+  read(await ask("GET", source, ending))
 /** The response as text, of the given media type if there are several. */
 export const getText = async (path: string, accept = "application/json"): Promise<string> =>
-  (await ask("GET", path, undefined, { accept })).text()
+  (await ask("GET", path, { headers: { accept } })).text()
 /** Checks whether a download would succeed; rejects if not. */
 export const getHead = async (path: string): Promise<void> => void (await ask("HEAD", path))
 /** The URL from which the browser itself loads a path. */
 export const addressOf = (path: string): string => `${ROOT}${path}`
 export const post = async <P extends Path<"POST">>(path: P, ...[body]: Sent<"POST", P>): Promise<Answer<"POST", P>> =>
-  read(await ask("POST", path, body ?? {}))
+  read(await ask("POST", path, { body: body ?? {} }))
 export const patch = async <P extends Path<"PATCH">>(
   path: P,
   body: Body<"PATCH", P>,
   confirmation?: Confirmation
-): Promise<Answer<"PATCH", P>> => read(await ask("PATCH", path, body, confirmedBy(confirmation)))
+): Promise<Answer<"PATCH", P>> => read(await ask("PATCH", path, { body, headers: confirmedBy(confirmation) }))
 export const remove = async <P extends Path<"DELETE">>(path: P): Promise<void> => void (await ask("DELETE", path))
 /** A change that happens once even if its response is lost: a retry with the same `key` gets the same response. */
 export const postOnce = async <P extends Path<"POST">>(
@@ -141,11 +175,11 @@ export const postOnce = async <P extends Path<"POST">>(
   ...[body, confirmation]: Body<"POST", P> extends undefined
     ? [body?: undefined, confirmation?: Confirmation]
     : [body: Body<"POST", P>, confirmation?: Confirmation]
-): Promise<Answer<"POST", P>> => read(await ask("POST", path, body, { "idempotency-key": key, ...confirmedBy(confirmation) }))
+): Promise<Answer<"POST", P>> => read(await ask("POST", path, { body, headers: { "idempotency-key": key, ...confirmedBy(confirmation) } }))
 
 /** The same for requests of the sign-in itself, which never wait for it. */
 export const postSignIn = async <P extends Path<"POST">>(path: P, ...[body]: Sent<"POST", P>): Promise<Answer<"POST", P>> =>
-  read(await send("POST", path, body ?? {}))
+  read(await send("POST", path, { body: body ?? {} }))
 
 /** The message of a failure. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : "Something went wrong.")

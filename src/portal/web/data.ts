@@ -19,7 +19,7 @@ export const useOne = <P extends Path<"GET">>(
 ) =>
   useQuery({
     queryKey: [path],
-    queryFn: () => get(path),
+    queryFn: ({ signal }) => get(path, { signal }),
     enabled: options.enabled ?? true,
     ...(options.keep === true ? { placeholderData: keepPreviousData } : {}),
     ...(options.every === undefined ? {} : { refetchInterval: options.every })
@@ -32,9 +32,9 @@ const BATCH = 100
 export const useBeside = <P extends Path<"GET">>(path: P, ids: ReadonlyArray<string>, every: number | false) =>
   useQuery({
     queryKey: [path, ids],
-    queryFn: async (): Promise<Readonly<Record<string, ById<P>>>> => {
+    queryFn: async ({ signal }): Promise<Readonly<Record<string, ById<P>>>> => {
       const starts = Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, index) => index * BATCH)
-      const parts = await Promise.all(starts.map((start) => getById(path, ids.slice(start, start + BATCH))))
+      const parts = await Promise.all(starts.map((start) => getById(path, ids.slice(start, start + BATCH), { signal })))
       return Object.fromEntries(parts.flatMap((part) => Object.entries(part)))
     },
     enabled: ids.length > 0,
@@ -49,13 +49,9 @@ export const useSymbols = (assets: ReadonlyArray<string>): ((asset: string) => s
   return (asset) => data?.[asset]?.symbol ?? asset.slice(asset.indexOf("/") + 1).replace(/^(\w+:.{6}).+(.{4})$/, "$1…$2")
 }
 
-const isBusy = (error: unknown) => error instanceof ApiProblem && error.status === 503
-
-/** Whether a retry could help: not after an error response of the service, unless it is busy. */
-export const worthwhile = (failures: number, error: unknown): boolean => failures < (isBusy(error) ? 6 : 2) && mayHelp(error)
-
-/** How long to wait before a retry, in ms: one second if the service is busy. */
-export const retryDelay = (failures: number, error: unknown): number => (isBusy(error) ? 1_000 : 1_000 * 2 ** failures)
+/** Whether to repeat a query at once: not after an error response of the service. While it is busy, the request itself waits. */
+export const worthwhile = (failures: number, error: unknown): boolean =>
+  failures < 2 && mayHelp(error) && !(error instanceof ApiProblem && error.status === 503)
 
 /** Whether the same request might succeed later: the service was unreachable or unavailable. */
 export const mayHelp = (error: unknown): boolean =>

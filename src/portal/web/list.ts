@@ -74,8 +74,10 @@ export const useList = <P extends Path<"GET">>(
   const queryKey = [path, filter.toString()]
   const base = useInfiniteQuery<Page<Row<P>>, Error, InfiniteData<Page<Row<P>>>, ReadonlyArray<string>, string>({
     queryKey,
-    queryFn: ({ pageParam }) =>
-      getPage<P>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
+    queryFn: ({ pageParam, signal }) =>
+      getPage<P>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`, {
+        signal
+      }),
     initialPageParam: "",
     getNextPageParam: ({ pagination }) => pagination.nextCursor,
     placeholderData: keepPreviousData,
@@ -83,7 +85,7 @@ export const useList = <P extends Path<"GET">>(
   })
   const head = useQuery({
     queryKey: [...queryKey, "head"],
-    queryFn: () => getPage<P>(`${source}limit=${limit}`),
+    queryFn: ({ signal }) => getPage<P>(`${source}limit=${limit}`, { signal }),
     enabled: every !== undefined && base.data !== undefined && !base.isPlaceholderData,
     gcTime: 0,
     ...(every === undefined ? {} : { refetchInterval: every })
@@ -145,6 +147,6 @@ export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): Li
 export const useFew = <P extends Path<"GET">>(path: P, limit: number, every?: number) =>
   useQuery({
     queryKey: [path, "few", limit],
-    queryFn: async () => (await getPage<P>(`${path}?limit=${limit}`)).data,
+    queryFn: async ({ signal }) => (await getPage<P>(`${path}?limit=${limit}`, { signal })).data,
     ...(every === undefined ? {} : { refetchInterval: every })
   })

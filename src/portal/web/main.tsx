@@ -4,7 +4,7 @@ import { createRoot } from "react-dom/client"
 import { BrowserRouter } from "react-router"
 import { App } from "./App.tsx"
 import { sessionEnded } from "./api.ts"
-import { retryDelay, worthwhile } from "./data.ts"
+import { worthwhile } from "./data.ts"
 import { Notices } from "./parts/Notices.tsx"
 import { SESSION } from "./session.ts"
 import "./theme.ts"
@@ -27,7 +27,7 @@ const client: QueryClient = new QueryClient({
     }
   }),
   // A browser that reports being offline may still reach a service on its own machine or network.
-  defaultOptions: { queries: { networkMode: "always", retry: worthwhile, retryDelay, staleTime: 2_000 } }
+  defaultOptions: { queries: { networkMode: "always", retry: worthwhile, staleTime: 2_000 } }
 })
 
 const place = document.getElementById("portal")

@@ -44,17 +44,22 @@ interface Drawing {
   readonly cut: boolean
 }
 
-const drawingOf = async (path: History, span: Span): Promise<Drawing> => {
+/** Ends the requests of a chart that nobody looks at any more. */
+interface Ending {
+  readonly signal: AbortSignal
+}
+
+const drawingOf = async (path: History, span: Span, ending: Ending): Promise<Drawing> => {
   const from = span === "all" ? undefined : new Date(Date.now() - Number(span) * DAY).toISOString()
   const found: Array<BalanceRecord> = []
   let cursor: string | null = ""
   while (cursor !== null && found.length < MOST) {
     const range = `${from === undefined ? "" : `&occurredAfter=${from}`}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
-    const page: PageOf<BalanceRecord> = await getPage(`${path}&limit=${PAGE}${range}`)
+    const page: PageOf<BalanceRecord> = await getPage(`${path}&limit=${PAGE}${range}`, ending)
     found.push(...page.data)
     cursor = page.pagination.nextCursor
   }
-  const [before] = from === undefined || cursor !== null ? [] : (await getPage(`${path}&limit=1&occurredBefore=${from}`)).data
+  const [before] = from === undefined || cursor !== null ? [] : (await getPage(`${path}&limit=1&occurredBefore=${from}`, ending)).data
   const steps: Array<Step> = before === undefined || from === undefined ? [] : [{ at: from, amount: before.amount }]
   for (const { amount, asOf } of found.reverse()) {
     // Of several records with the same time, the last recorded counts.
@@ -70,9 +75,9 @@ const drawingOf = async (path: History, span: Span): Promise<Drawing> => {
 }
 
 /** What a chart opens with: the last year, or everything if the balance did not change in it. */
-const opening = async (path: History): Promise<Drawing> => {
-  const year = await drawingOf(path, "365")
-  return new Set(year.steps.map(({ amount }) => amount)).size > 1 ? year : drawingOf(path, "all")
+const opening = async (path: History, ending: Ending): Promise<Drawing> => {
+  const year = await drawingOf(path, "365", ending)
+  return new Set(year.steps.map(({ amount }) => amount)).size > 1 ? year : drawingOf(path, "all", ending)
 }
 
 export const BalanceHistoryPage = () => {
@@ -102,7 +107,7 @@ const Chart = ({ path, symbol }: { readonly path: History; readonly symbol: stri
   const [chosen, setChosen] = useState<Span>()
   const { data, error, refetch } = useQuery({
     queryKey: [path, "steps", chosen],
-    queryFn: () => (chosen === undefined ? opening(path) : drawingOf(path, chosen))
+    queryFn: ({ signal }) => (chosen === undefined ? opening(path, { signal }) : drawingOf(path, chosen, { signal }))
   })
   const balances = useMemo(() => ({ steps: data?.steps ?? [], symbol }), [data, symbol])
   return (

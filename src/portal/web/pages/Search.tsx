@@ -43,7 +43,7 @@ const useFound = (text: string) => {
   const places = usePlaces().filter(({ label }) => label.toLowerCase().includes(wanted.toLowerCase()))
   return useQuery({
     queryKey: ["search", wanted],
-    queryFn: () => get(`/search?q=${encodeURIComponent(wanted)}`),
+    queryFn: ({ signal }) => get(`/search?q=${encodeURIComponent(wanted)}`, { signal }),
     enabled: wanted.length >= 2,
     select: ({ data, searched }) => ({
       searched,
