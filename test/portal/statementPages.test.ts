@@ -12,17 +12,18 @@ let portal: PortalPage, page: Page
 const DAY = dayOf(-4)
 const USDC = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 
+const day = (offset: number, amount: string, asset = "ethereum/native") => ({
+  type: "balance",
+  vaultId: "vault_s",
+  asset,
+  amount,
+  occurredAt: timeOf(offset, "12:00:00.000")
+})
+
 beforeAll(async () => {
   if (!hasBrowser) return
   portal = owner()
   page = portal.page
-  const day = (offset: number, amount: string, asset = "ethereum/native") => ({
-    type: "balance",
-    vaultId: "vault_s",
-    asset,
-    amount,
-    occurredAt: timeOf(offset, "12:00:00.000")
-  })
   await app.feed(
     // All at once, or the schedule could seal the day between the vault and its records.
     [
@@ -204,6 +205,10 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.locator(".chart canvas").waitFor()
     expect(await page.getByRole("radio", { name: "All" }).isChecked()).toBe(true)
     await page.getByText(`USDC since ${dayOf(-450)}.`).waitFor()
+    await app.feed([day(-500, "1", "bitcoin/native"), day(-12, "2", "bitcoin/native")])
+    await portal.goto("/vaults/vault_s/balance-history?asset=bitcoin/native")
+    await page.locator(".chart canvas").waitFor()
+    expect(await page.getByRole("radio", { name: "30 days" }).isChecked()).toBe(true)
   })
 
   test("transactions are saved as the API exports them, in the chosen form, with the filters", async () => {

@@ -74,10 +74,21 @@ const drawingOf = async (path: History, span: Span, ending: Ending): Promise<Dra
   return { span, steps: last === undefined || last.at >= now ? steps : [...steps, { at: now, amount: last.amount }], cut: cursor !== null }
 }
 
-/** What a chart opens with: the last year, or everything if the balance did not change in it. */
+/** Whether a chart shows a change of the balance before its last tenth, which is too narrow for one. */
+const isTelling = ({ steps: [first, ...later] }: Drawing): boolean => {
+  const [change, last] = [later.find(({ amount }) => amount !== first?.amount), later.at(-1)]
+  if (first === undefined || change === undefined || last === undefined) return false
+  const from = Date.parse(first.at)
+  return Date.parse(change.at) - from < (Date.parse(last.at) - from) * 0.9
+}
+
+/** What a chart opens with: the last year or 30 days if the balance changed in it, otherwise everything. */
 const opening = async (path: History, ending: Ending): Promise<Drawing> => {
-  const year = await drawingOf(path, "365", ending)
-  return new Set(year.steps.map(({ amount }) => amount)).size > 1 ? year : drawingOf(path, "all", ending)
+  for (const span of ["365", "30"] as const) {
+    const found = await drawingOf(path, span, ending)
+    if (isTelling(found)) return found
+  }
+  return drawingOf(path, "all", ending)
 }
 
 export const BalanceHistoryPage = () => {
