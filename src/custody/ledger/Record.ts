@@ -88,11 +88,28 @@ export const types = {
 } as const
 
 /**
- * The JSON Schema of a record: `$defs` has each type by its name. It is what the decoders below check, with three exceptions. The
+ * The JSON Schema of a record: `$defs` has each type by its name, and a validator reports the errors of the record's own type only;
+ * docs/feed.md has the meaning of the fields. It is what the decoders below check, with three exceptions. The
  * decoders count a text's length in UTF-16 units, in which a character outside the BMP is two; they reject lone surrogates; and a
  * time must be on a day that exists. What a record refers to and the digits of an asset only the ledger knows.
  */
-export const jsonSchema = () => JSONSchema.make(Schema.Union(...Object.values(types)), { target: "jsonSchema2020-12" })
+export const jsonSchema = () => {
+  const { $defs, $schema } = JSONSchema.make(Schema.Union(...Object.values(types)), { target: "jsonSchema2020-12" })
+  const names = Object.keys(types)
+  return {
+    $schema,
+    type: "object",
+    required: ["type"],
+    properties: { type: { enum: names } },
+    allOf: names.map((name) => {
+      const own = { required: ["type"], properties: { type: { const: name } } }
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      return { if: own, then: { $ref: `#/$defs/${name}` } }
+    }),
+    // Filters describe themselves in terms of the code.
+    $defs: JSON.parse(JSON.stringify($defs, (key, value) => (/^(title|description)$/.test(key) ? undefined : value)))
+  }
+}
 
 /** The name of a type of record. */
 export type RecordType = keyof typeof types

@@ -375,7 +375,7 @@ describe("invalid records", () => {
     expect((await send(key)).status).toBe(401)
     const served = await (await send(app.env.PLATFORM_TOKEN ?? "")).json()
     const formats = { "date-time": (text: string) => parse(text) !== undefined }
-    const fits = new Ajv2020({ formats }).compile(served as object)
+    const fits = new Ajv2020({ formats, allErrors: true }).compile(served as object)
     const file = fs.readFileSync(path.resolve(import.meta.dir, "../../../data/real-custody.ndjson"), "utf8")
     const real = file
       .trimEnd()
@@ -391,6 +391,17 @@ describe("invalid records", () => {
       const optional = field === "index" || field === "occurredAt"
       for (const bad of [{ ...record, [field]: value }, { ...record, colour: "red" }, ...(optional ? [] : [rest])])
         expect([bad, fits(bad)]).toEqual([bad, false])
+    }
+    // Errors name the field at fault, and nothing of other types.
+    for (const [bad, places] of [
+      [{ ...balance("vault_a", "ethereum/native", "x"), colour: "red" }, ["", "/amount"]],
+      [{ type: "wallet" }, ["/type"]],
+      [{}, [""]]
+    ] as const) {
+      expect(fits(bad)).toBe(false)
+      expect(fits.errors?.length).toBeLessThan(5)
+      const named = (fits.errors ?? []).filter(({ keyword }) => keyword !== "if")
+      expect([bad, [...new Set(named.map(({ instancePath }) => instancePath))].sort()]).toEqual([bad, [...places]])
     }
   })
 
