@@ -61,6 +61,33 @@ describe("signing in", () => {
     expect((await look("203.0.113.200")).status).toBe(429)
     expect((await look("203.0.113.201")).status).toBe(410)
   })
+
+  test("wrong passwords from elsewhere do not lock a person out of networks of recent sign-ins", async () => {
+    await app.feed([user("user_d", "org_a", ["vault_a"])])
+    const own = { email: "user_d@example.com", password: PASSWORD }
+    const person = await signedIn(app, "user_d")
+    const office = from("2001:db8:7:7::1")
+    const first = await person.request("POST", "/api/sign-in", own, office)
+    const second = await person.request("POST", "/api/sign-in/second-factor", { code: person.backupCode() }, office)
+    expect([first.status, second.status]).toEqual([200, 200])
+    await app.sql(
+      `INSERT INTO audit_log (id, organization_id, at, actor_type, user_id, action, target_type, target_id, client_address, changes)
+       VALUES ('aud_old', 'org_a', now() - interval '31 days', 'session', 'user_d', 'account.signed_in', 'account', 'user_d', '192.0.2.31', '{}')`
+    )
+    const guess = async (address: string, email = own.email) => await signIn(email, "a wrong guess", address)
+    // The first sign-in from the office counted, too.
+    for (let number = 2; number <= 50; number++) expect([number, (await guess(`192.0.2.${100 + number}`)).status]).toEqual([number, 401])
+    const plain = ({ text }: { readonly text: string }) => text.replace(/"requestId":"[^"]*"/, "").replace(/\d+ minutes/, "")
+    const refused = await guess("192.0.2.99")
+    expect([refused.status, refused.json.code]).toEqual([429, "rate_limited"])
+    // The previous test did the same to an address without an account: the response reveals nothing.
+    expect(plain(await guess("192.0.2.99", "user_a@example.com"))).toBe(plain(refused))
+    expect((await signIn(own.email, PASSWORD, "192.0.2.31")).status).toBe(429)
+    // Another address of the office's /64, which keeps its own limit of ten.
+    expect((await signIn(own.email, PASSWORD, "2001:db8:7:7::2")).status).toBe(200)
+    for (let number = 3; number <= 10; number++) expect([number, (await guess("2001:db8:7:7::3")).status]).toEqual([number, 401])
+    expect((await guess("2001:db8:7:7::3")).status).toBe(429)
+  })
 })
 
 describe("the second factor", () => {

@@ -14,6 +14,7 @@ import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
+import { isFamiliar } from "./familiarNetworks.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
@@ -22,8 +23,8 @@ import { Sessions } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
 
 /**
- * Attempts per address, per account from one address, and per account from all addresses, within {@link WINDOW}. The last is
- * larger: otherwise anyone could lock somebody else out with a few wrong passwords.
+ * Attempts per address, per account from one address, and per account from all unfamiliar networks (familiarNetworks.ts), within
+ * {@link WINDOW_MS}. Attempts from a familiar network do not count in the last: otherwise anyone could lock somebody else out.
  */
 const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
@@ -75,9 +76,10 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     /** The account of an address in lower case. Hashed, so that text typed by strangers is not stored. */
     const accountOf = (email: string) => createHash("sha256").update(email.toLowerCase()).digest("base64url")
     const spendOfAccount = (email: string) =>
-      Effect.flatMap(address, (from) =>
-        Effect.zipRight(spend(ofAccountHere, `${accountOf(email)}/${from}`), spend(ofAccount, accountOf(email)))
-      )
+      Effect.flatMap(address, (from) => {
+        const everywhere = Effect.unlessEffect(spend(ofAccount, accountOf(email)), isFamiliar(sql, email, from))
+        return Effect.zipRight(spend(ofAccountHere, `${accountOf(email)}/${from}`), everywhere)
+      })
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     let waiting = 0
