@@ -1,4 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as HttpApi from "@effect/platform/HttpApi"
+import { SchemaAST as AST, Option } from "effect"
+import { PortalApi } from "../../src/portal/server/PortalApi.ts"
 import { useApp } from "../support/app.ts"
 import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
@@ -194,6 +197,27 @@ describe("changes come from the portal's own pages only", () => {
     }
     expect(await at("/", "10.0.0.5", "text/html")).toMatchObject({ status: 302, location: "/v1/docs" })
     await end()
+  })
+
+  test("text that Postgres cannot store, or that every object has, names nothing on any route", async () => {
+    const paths: Array<string> = []
+    HttpApi.reflect(PortalApi, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint: { method, path, urlParamsSchema } }) => {
+        if (method !== "GET" || path.endsWith("/callback/oidc")) return
+        const names = Option.match(urlParamsSchema, { onNone: () => [], onSome: ({ ast }) => AST.getPropertySignatures(ast) })
+        paths.push(`${path.slice("/portal".length)}?${names.map(({ name }) => `${String(name)}=ID`).join("&")}`)
+      }
+    })
+    expect(paths).toContain("/api/keys/:id/credential?vaultId=ID")
+    const { data } = (await owner.get("/api/keys")).json
+    for (const id of ["%00", "__proto__", data[0].id, webhookId, eventId])
+      for (const text of ["%00", "vault_%00", "__proto__", "constructor"])
+        for (const path of paths) {
+          const { status } = await owner.get(path.replace(/:\w+/, id).replaceAll("ID", text))
+          expect([path, text, status, status < 500]).toEqual([path, text, status, true])
+        }
+    for (const name of ["__proto__", "constructor", "toString"]) expect((await owner.get(`/files/${name}`)).status).toBe(404)
   })
 
   test("the icon at its traditional path has the usual guards and short caching", async () => {

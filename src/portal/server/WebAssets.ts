@@ -109,7 +109,7 @@ export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAs
     const file = (name: string) =>
       Effect.gen(function* () {
         const { contentOf, files } = yield* built
-        const described = files[name]
+        const described = Object.hasOwn(files, name) ? files[name] : undefined
         if (described === undefined) return yield* notFound()
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const encoding = described.encodings.find((one) => (headers["accept-encoding"] ?? "").includes(one))

@@ -12,6 +12,7 @@ import * as Body from "../../http/Body.ts"
 import { answer, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
+import { isStorable } from "../../values/givenId.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
 import { principalOf, type SessionState, Sessions } from "../signIn/Sessions.ts"
 import { bodies, PortalApi } from "./PortalApi.ts"
@@ -110,7 +111,8 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
         const session = yield* (yield* Sessions).complete
         const { id } = yield* own(session.userId, path.id)
         const { client } = yield* currentRequest
-        const asked = vaultId === "" ? undefined : vaultId
+        // Like the API, text that Postgres cannot store names no vault.
+        const asked = vaultId === undefined || vaultId === "" ? undefined : isStorable(vaultId) ? vaultId : ""
         const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
         return found === undefined ? yield* notFound() : found
       }).pipe(toProblems)
