@@ -27,6 +27,8 @@ export interface RequestState {
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
+  /** Whether a session of the portal or the platform token authenticated, for the log. */
+  isKnown: boolean
   /** What its reads need: whether they may use a read replica. */
   readonly reading: Reading
   /** Called when the whole body has been read: from then on the response's time counts, not the client's. */
@@ -60,6 +62,7 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   headers: {},
   inHandler: false,
   keyId: undefined,
+  isKnown: false,
   reading: newReading(),
   bodyRead: () => {},
   allowIdle: () => {},

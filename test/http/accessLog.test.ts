@@ -19,33 +19,41 @@ const logOf = async (period: number) => {
   const answer = (
     address: string,
     status: number,
-    { keyId, path = "/v1/vaults" }: { readonly keyId?: string; readonly path?: string } = {}
-  ) => log(new Request(`http://localhost${path}`), { ...make(null, ipaddr.process(address)), keyId }, status)
+    {
+      isKnown = false,
+      keyId,
+      method = "GET",
+      path = "/v1/vaults"
+    }: Partial<Record<"keyId" | "method" | "path", string>> & {
+      readonly isKnown?: boolean
+    } = {}
+  ) => log(new Request(`http://localhost${path}`, { method }), { ...make(null, ipaddr.process(address)), isKnown, keyId }, status)
   return { lines, answer, requests: () => lines.filter(({ message }) => message === "request") }
 }
 
-test("refused requests without a key are counted after the first ten of an address", async () => {
+test("requests without a key or a session are counted after the first ten of an address", async () => {
   const { answer, lines, requests } = await logOf(50)
-  for (let count = 0; count < 300; count++) answer("203.0.113.7", [401, 404, 429][count % 3] ?? 0)
+  const statuses = [302, 400, 401, 403, 404, 405, 421, 429, 500, 200]
+  for (let count = 0; count < 300; count++) answer("203.0.113.7", statuses[count % 10] ?? 0, { method: "HEAD" })
   answer("203.0.113.8", 401)
   expect(requests().map(({ client }) => client)).toEqual([...Array.from({ length: 10 }, () => "203.0.113.7"), "203.0.113.8"])
   await until("the count", () => lines.length === 12)
   expect(lines.at(-1)).toEqual({
-    message: "refused requests without a key",
+    message: "requests without a key or session",
     client: "203.0.113.7",
     count: 300,
-    statuses: { 401: 100, 404: 100, 429: 100 }
+    statuses: Object.fromEntries(statuses.map((status) => [status, 30]))
   })
   // The next period begins anew.
   answer("203.0.113.7", 401)
   expect(requests()).toHaveLength(12)
 })
 
-test("requests with a key, and other answers, are logged one by one", async () => {
+test("requests with a key or a session are logged one by one", async () => {
   const { answer, requests } = await logOf(60_000)
   for (let count = 0; count < 50; count++) {
     answer("203.0.113.7", 404, { keyId: "key_1" })
-    answer("203.0.113.7", 500)
+    answer("203.0.113.7", 404, { isKnown: true })
   }
   expect(requests()).toHaveLength(100)
 })

@@ -3,6 +3,7 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import { SchemaAST as AST, Option } from "effect"
 import { PortalApi } from "../../src/portal/server/PortalApi.ts"
 import { useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
 import { invite, PASSWORD, signedIn, Visitor } from "./client.ts"
@@ -281,6 +282,13 @@ describe("a session", () => {
     expect(cookie).toMatch(/SameSite=Strict/i)
     expect(cookie).toMatch(/Path=\/portal/i)
     expect(accepted.text).toBe('{"done":true}')
+  })
+
+  test("has each of its changes in the access log", async () => {
+    const logged = () =>
+      (app.main?.output() ?? "").split("\n").filter((line) => line.includes('"path":"/portal/api/confirmation/passkey"')).length
+    for (let count = 0; count < 12; count++) expect((await owner.request("POST", "/api/confirmation/passkey", {})).status).toBe(200)
+    await until("twelve lines", () => logged() === 12)
   })
 
   test("is accepted only with a token that the service signed", async () => {

@@ -11,6 +11,7 @@ import { repeatedKeys } from "../../custody/ledger/repeatedKeys.ts"
 import { text } from "../../http/Body.ts"
 import { respond } from "../../http/Idempotency.ts"
 import { type FieldIssue, type Problem, problem } from "../../http/Problem.ts"
+import { currentRequest } from "../../http/RequestContext.ts"
 import { MAX_BYTES } from "./platformApp.ts"
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
@@ -75,7 +76,7 @@ const authorizedRequest = (token: Redacted.Redacted) =>
     HttpServerRequest.HttpServerRequest,
     ({ headers }) => authorized(headers.authorization, token),
     () => problem("invalid_api_key", "Send `Authorization: Bearer <PLATFORM_TOKEN>`.", { headers: { "www-authenticate": "Bearer" } })
-  )
+  ).pipe(Effect.tap(() => Effect.map(currentRequest, (context) => (context.isKnown = true))))
 
 const feed = (token: Redacted.Redacted) =>
   Effect.gen(function* () {

@@ -12,6 +12,7 @@ import { sessionIsOver } from "../../access/credentials/AccessChecks.ts"
 import { Authentication } from "../../access/credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
 import { notFound, problem } from "../../http/Problem.ts"
+import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Identity } from "./Identity.ts"
 
@@ -90,6 +91,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         if (unseen && headers["x-portal-active"] === "1") {
           yield* sql`UPDATE portal_sessions SET last_seen_at = clock_timestamp() WHERE id = ${session.id}`
         }
+        ;(yield* currentRequest).isKnown = true
         return session satisfies SessionState
       }).pipe(Effect.orDie)
 
