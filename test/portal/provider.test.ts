@@ -239,4 +239,11 @@ describe("the identity provider", () => {
     expect([status, headers.get("location")?.startsWith("/portal/sign-in")]).toEqual([302, true])
     expect(await visitor.state()).toBe("signed_out")
   })
+
+  test("refused sign-ins are lines of the log, and nothing else is written", async () => {
+    const lines = (app.main?.output() ?? "").trim().split("\n")
+    expect(lines.filter((line) => !line.startsWith("{"))).toEqual([])
+    const refusals = lines.map((line) => JSON.parse(line)).filter(({ message }) => message.endsWith("at the identity provider was refused"))
+    expect(JSON.stringify(refusals[0])).toContain("claims are not accepted")
+  })
 })

@@ -31,6 +31,9 @@ export interface Answer {
   readonly location: string | null
 }
 
+/** The response to a redirect of the identity provider that signs nobody in. */
+const refused: Answer = { status: 400, body: {}, cookies: [], location: null }
+
 /** The sign-in library failed, or responded with 5xx. */
 class LibraryFailed extends Data.TaggedError("LibraryFailed")<{ readonly cause: unknown }> {}
 
@@ -179,11 +182,16 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
           return answer
         }, task),
 
-      /** Returns the identity provider's redirect. */
+      /** Returns the identity provider's redirect, null if it was refused. */
       callback: (query: string) =>
         asked(
           async (auth, kept) =>
-            answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept }))),
+            auth
+              .handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept }))
+              .then(answered, (cause): Answer => {
+                log(Effect.logWarning("portal: a sign-in at the identity provider was refused", cause))
+                return refused
+              }),
           "provider"
         ),
 

@@ -95,6 +95,8 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
     // The portal has its own rate limits for everything that gets here (SignIn.ts).
     rateLimit: { enabled: false },
     logger: { level: "warn", log: (level, message) => log(level, message) },
+    // Thrown to the portal, which logs it; the library would write it to stderr.
+    onAPIError: { throw: true },
     user: { modelName: "portal_users", fields: { emailVerified: "email_verified", ...times } },
     session: {
       modelName: "portal_sessions",
