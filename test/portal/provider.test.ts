@@ -246,4 +246,19 @@ describe("the identity provider", () => {
     const refusals = lines.map((line) => JSON.parse(line)).filter(({ message }) => message.endsWith("at the identity provider was refused"))
     expect(JSON.stringify(refusals[0])).toContain("claims are not accepted")
   })
+
+  test("redirects that other web pages cause use up nobody's attempts", async () => {
+    const limited = await app.start(["api"], { PORT: "0", RATE_LIMIT: "1000/1s burst 1000" })
+    const { host } = new URL(app.env["PORTAL_BASE_URL"] ?? "")
+    const redirected = async (cookie: Readonly<Record<string, string>>) => {
+      const url = `${limited.baseUrl}/portal/api/auth/callback/oidc?code=x&state=y`
+      return (await fetch(url, { redirect: "manual", headers: { host, ...cookie } })).status
+    }
+    for (let count = 1; count <= 40; count++) expect([count, await redirected({})]).toEqual([count, 302])
+    // With the cookie of a sign-in that began in this browser.
+    const begun = { cookie: "other=1; custody.state=x" }
+    for (let count = 1; count <= 30; count++) expect([count, await redirected(begun)]).toEqual([count, 302])
+    expect(await redirected(begun)).toBe(429)
+    await limited.end()
+  })
 })

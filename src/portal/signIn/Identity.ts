@@ -32,7 +32,10 @@ export interface Answer {
 }
 
 /** The response to a redirect of the identity provider that signs nobody in. */
-const refused: Answer = { status: 400, body: {}, cookies: [], location: null }
+export const refused: Answer = { status: 400, body: {}, cookies: [], location: null }
+
+/** The library's name of the cookie, with the prefix that it adds over https. */
+const STATE_COOKIE = /(?:^|;\s*)(?:__Secure-)?custody\.state=/
 
 /** The sign-in library failed, or responded with 5xx. */
 class LibraryFailed extends Data.TaggedError("LibraryFailed")<{ readonly cause: unknown }> {}
@@ -181,6 +184,9 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
           if (answer.status >= 500) throw new Error(`the sign-in library answered ${answer.status} at ${path}`)
           return answer
         }, task),
+
+      /** Whether the request has the cookie of a sign-in at the identity provider that began in this browser. */
+      hasState: Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => STATE_COOKIE.test(headers["cookie"] ?? "")),
 
       /** Returns the identity provider's redirect, null if it was refused. */
       callback: (query: string) =>

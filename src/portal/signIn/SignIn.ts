@@ -15,7 +15,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { isFamiliar } from "./familiarNetworks.ts"
-import { type Answer, Identity } from "./Identity.ts"
+import { type Answer, Identity, refused } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { PasswordResets } from "./PasswordResets.ts"
@@ -176,12 +176,16 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
             })
       }),
 
-      /** Returns the identity provider's redirect. Counted separately: the sign-in that it completes was counted when it began. */
+      /**
+       * Returns the identity provider's redirect. Counted separately: the sign-in that it completes was counted when it began. Any
+       * web page can send browsers here, so a request that no sign-in of this browser preceded is refused and not counted.
+       */
       callback: (query: string) =>
-        Effect.zipRight(
-          Effect.flatMap(address, (from) => spend(ofCallback, from)),
-          identity.callback(query)
-        ),
+        Effect.gen(function* () {
+          if (!(yield* identity.hasState)) return refused
+          yield* Effect.flatMap(address, (from) => spend(ofCallback, from))
+          return yield* identity.callback(query)
+        }),
 
       /** The invited user. */
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
