@@ -31,8 +31,8 @@ export const useBrowser = () => {
   const watch = (page: Page, origin: string) => {
     page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.message}`))
     page.on("console", (message) => {
-      // Refused requests that a page expects and shows are not errors.
-      if (message.type() === "error" && !/status of (400|401|403|404|409|410|422|429)|ERR_INTERNET_DISCONNECTED/.test(message.text()))
+      // Refused requests that a page expects and shows, or repeats, are not errors.
+      if (message.type() === "error" && !/status of (400|401|403|404|409|410|422|429|503)|ERR_INTERNET_DISCONNECTED/.test(message.text()))
         faults.push(`${page.url()}: ${message.text()}`)
     })
     page.on("request", (request) => {

@@ -27,7 +27,6 @@ const smtp = new SMTPServer({
 })
 
 const app = new App()
-app.patient = false
 let owner: Visitor, member: Visitor, stranger: Visitor
 afterAll(async () => {
   await app.close()
@@ -45,6 +44,8 @@ beforeAll(async () => {
     user("user_z", "org_z", [], { organizationRole: "owner" })
   ])
   ;[owner, member, stranger] = await Promise.all([signedIn(app, "user_a"), signedIn(app, "user_m"), signedIn(app, "user_z")])
+  // Without a mail server, 503 is the answer.
+  app.patient = false
 })
 
 const refusal = async (visitor: Visitor, method: string, path: string, body?: unknown) => {
