@@ -31,7 +31,7 @@ const logOf = async (period: number) => {
   return { lines, answer, requests: () => lines.filter(({ message }) => message === "request") }
 }
 
-test("requests without a key or a session are counted after the first ten of an address", async () => {
+test("requests without key or session are counted after the first ten of an address", async () => {
   const { answer, lines, requests } = await logOf(50)
   const statuses = [302, 400, 401, 403, 404, 405, 421, 429, 500, 200]
   for (let count = 0; count < 300; count++) answer("203.0.113.7", statuses[count % 10] ?? 0, { method: "HEAD" })
