@@ -13,12 +13,10 @@ const form = new RegExp(`^(?:0|[1-9]\\d{0,${WHOLE - 1}})(?:\\.\\d{1,${FRACTION}}
 
 const jsonSchema = { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["2455041.424650514344217245"] }
 
+const description = "Exact decimal; parse it with a decimal library, never as floating point"
+
 /** An amount in a response: no exponent, no trailing zeros, no sign. */
-export const Amount = Schema.String.annotations({
-  identifier: "Amount",
-  description: "Exact decimal; parse it with a decimal library, never as floating point",
-  jsonSchema
-})
+export const Amount = Schema.String.annotations({ identifier: "Amount", description, jsonSchema: { ...jsonSchema, description } })
 
 /** An amount in a response that the OpenAPI document describes by its meaning. */
 export const amount = (description: string, example: string) =>

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { Amount } from "./Amount.ts"
-import { Timestamp, timestamp } from "./Timestamp.ts"
+import { timestamp } from "./Timestamp.ts"
 
 const described = (description: string, ...examples: ReadonlyArray<string>) =>
   Schema.String.annotations(examples.length === 0 ? { description } : { description, examples: [examples[0] ?? "", ...examples.slice(1)] })
@@ -25,7 +25,7 @@ export const Vault = Schema.Struct({
   entityId: described("Operating unit (entity) that it belongs to", "entity_k3vwj9pbkx2z8z81zfse2sm8ra"),
   label: described("Human-readable name", "Exchange Hot Wallet"),
   networks: Schema.Array(networkName).annotations({ description: "Networks that the vault operates on" }),
-  createdAt: Timestamp
+  createdAt: timestamp("When it was created on the platform")
 }).annotations({ identifier: "Vault", title: "Vault" })
 export type Vault = typeof Vault.Type
 

@@ -25,6 +25,15 @@ describe("the fields of an event kind", () => {
     }
   })
 
+  test("all have a meaning", () => {
+    const without = names.flatMap((kind) =>
+      eventFields(JSON.parse(JSON.stringify(eventSchema(kind)))).flatMap(({ description, path }) =>
+        description === "" ? [[kind, path]] : []
+      )
+    )
+    expect(without).toEqual([])
+  })
+
   test("say type and meaning, with references resolved", () => {
     const fields = eventFields(JSON.parse(JSON.stringify(eventSchema("transaction.confirmed"))))
     const at = (path: string) => fields.find((one) => one.path === path)

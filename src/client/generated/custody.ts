@@ -26,6 +26,7 @@ export interface Vault {
   readonly label: string
   /** Networks that the vault operates on */
   readonly networks: ReadonlyArray<string>
+  /** When it was created on the platform */
   readonly createdAt: string
 }
 
@@ -43,6 +44,7 @@ export interface Balance {
   readonly network: string
   /** Ticker */
   readonly symbol: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Time of the record that the amount comes from */
   readonly asOf: string
@@ -51,6 +53,7 @@ export interface Balance {
 export interface BalanceRecord {
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Time from which the balance had this amount */
   readonly asOf: string
@@ -77,6 +80,7 @@ export interface Transaction {
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Source address */
   readonly from: string
@@ -101,6 +105,7 @@ export interface Transaction {
 export interface TransactionFee {
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
 }
 
@@ -117,6 +122,7 @@ export interface TransactionDetail {
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Source address */
   readonly from: string
@@ -147,6 +153,7 @@ export interface TransactionState {
   readonly status: TransactionStatus
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Source address */
   readonly from: string
@@ -198,6 +205,7 @@ export interface VaultTransaction {
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Source address */
   readonly from: string
@@ -230,6 +238,7 @@ export interface PortfolioBalance {
   readonly network: string
   /** Ticker */
   readonly symbol: string
+  /** Exact decimal; parse it with a decimal library, never as floating point */
   readonly amount: string
   /** Time of the record that the amount comes from; absent with `sumBy` */
   readonly asOf?: string | undefined

@@ -15,6 +15,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -27,6 +28,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -52,6 +54,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -64,6 +67,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -89,6 +93,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -101,6 +106,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -126,6 +132,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -138,6 +145,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -163,6 +171,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -175,6 +184,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -200,6 +210,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -212,6 +223,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -237,6 +249,7 @@ export interface EventData {
       readonly status?: TransactionStatus | undefined
       /** Asset identifier: {network}/{tokenType}[:{address}] */
       readonly asset?: string | undefined
+      /** Exact decimal; parse it with a decimal library, never as floating point */
       readonly amount?: string | undefined
       /** Source address */
       readonly from?: string | undefined
@@ -249,6 +262,7 @@ export interface EventData {
         | {
             /** Asset identifier: {network}/{tokenType}[:{address}] */
             readonly asset: string
+            /** Exact decimal; parse it with a decimal library, never as floating point */
             readonly amount: string
           }
         | null
@@ -346,8 +360,11 @@ export interface EventData {
     readonly webhook: {
       /** The webhook that it concerns */
       readonly id: string
+      /** Its status */
       readonly status: "DISABLED"
+      /** FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice */
       readonly disabledReason: "FAILING" | "GONE"
+      /** When it was disabled */
       readonly disabledAt: string
     }
   }
@@ -358,6 +375,7 @@ export interface EventData {
     readonly webhook: {
       /** The webhook that it concerns */
       readonly id: string
+      /** When the previous secret expires; until then requests are signed with both */
       readonly previousSecretExpiresAt: string
     }
   }
@@ -372,6 +390,7 @@ export interface EventData {
       readonly label: string
       /** The user that the key is bound to */
       readonly userId: string
+      /** When it expires */
       readonly expiresAt: string
       /** When it was used last; null: never */
       readonly lastUsedAt: string | null

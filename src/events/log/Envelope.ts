@@ -39,14 +39,16 @@ export const schemaOf = (kind: Kind) => {
   const { data, schemaVersion, scope } = kinds[kind]
   return Schema.Struct({
     id: Schema.String.annotations({ description: "Event id; deduplicate on it", examples: ["evt_01jz0000000000000000000000"] }),
-    kind: Schema.Literal(kind),
-    schemaVersion: Schema.Literal(schemaVersion),
+    kind: Schema.Literal(kind).annotations({ description: "What happened" }),
+    schemaVersion: Schema.Literal(schemaVersion).annotations({ description: "Version of the kind's schema" }),
     date: timestamp("When the event occurred; order by it, not by arrival"),
     entityId: Schema.String.annotations({
       description: "Operating unit (entity) that it belongs to",
       examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"]
     }),
-    vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
+    vaultIds: (scope === "vault" ? Schema.Array(Schema.String) : Schema.Null).annotations({
+      description: scope === "vault" ? "The vault in which it occurred, as a list of one" : "Null: it belongs to no vault"
+    }),
     data
   })
 }

@@ -25,7 +25,8 @@ const statement = Schema.Struct({
 })
 const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
 const apiKeyId = Schema.String.annotations({ description: "The API key that it concerns", examples: ["key_01jz0000000000000000000000"] })
-const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
+const at = (description: string) =>
+  Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
 
 /** A kind: the schema of its data, whether a vault is involved, and when it occurs. */
 export interface Definition<A, I> {
@@ -73,8 +74,10 @@ export const kinds = {
       webhookId,
       webhook: Schema.Struct({
         id: webhookId,
-        status: Schema.Literal("DISABLED"),
-        disabledReason: Schema.Literal("FAILING", "GONE"),
+        status: Schema.Literal("DISABLED").annotations({ description: "Its status" }),
+        disabledReason: Schema.Literal("FAILING", "GONE").annotations({
+          description: "FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice"
+        }),
         disabledAt: at("When it was disabled")
       })
     })

@@ -61,6 +61,7 @@ class Vault(Model):
     networks: list[str]
     """Networks that the vault operates on"""
     created_at: dt.datetime
+    """When it was created on the platform"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,7 @@ class Balance(Model):
     symbol: str
     """Ticker"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     as_of: dt.datetime
     """Time of the record that the amount comes from"""
 
@@ -81,6 +83,7 @@ class BalanceRecord(Model):
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     as_of: dt.datetime
     """Time from which the balance had this amount"""
     recorded_at: dt.datetime
@@ -111,6 +114,7 @@ class TransactionFee(Model):
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +134,7 @@ class Transaction(Model):
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     from_: str
     """Source address"""
     to: str
@@ -159,6 +164,7 @@ class TransactionState(Model):
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     from_: str
     """Source address"""
     to: str
@@ -228,6 +234,7 @@ class PortfolioBalance(Model):
     symbol: str
     """Ticker"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     as_of: dt.datetime | None = None
     """Time of the record that the amount comes from; absent with ``sum_by``"""
     vault_id: str | None = None
@@ -1016,6 +1023,7 @@ class TransactionDataPreviousFee(Model):
     asset: str
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal
+    """Exact decimal; parse it with a decimal library, never as floating point"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1029,6 +1037,7 @@ class TransactionDataPrevious(Model):
     asset: str | None = None
     """Asset identifier: {network}/{tokenType}[:{address}]"""
     amount: Decimal | None = None
+    """Exact decimal; parse it with a decimal library, never as floating point"""
     from_: str | None = None
     """Source address"""
     to: str | None = None
@@ -1236,8 +1245,11 @@ class WebhookDisabledDataWebhook(Model):
     id: str
     """The webhook that it concerns"""
     status: Literal["DISABLED"] | str
+    """Its status"""
     disabled_reason: Literal["FAILING", "GONE"] | str
+    """FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice"""
     disabled_at: dt.datetime
+    """When it was disabled"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1261,6 +1273,7 @@ class WebhookSecretRotatedDataWebhook(Model):
     id: str
     """The webhook that it concerns"""
     previous_secret_expires_at: dt.datetime
+    """When the previous secret expires; until then requests are signed with both"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1288,6 +1301,7 @@ class ApiKeyDataApiKey(Model):
     user_id: str
     """The user that the key is bound to"""
     expires_at: dt.datetime
+    """When it expires"""
     last_used_at: dt.datetime | None
     """When it was used last; None: never"""
 
