@@ -1,11 +1,16 @@
 /**
  * Cells and lines of CSV (RFC 4180). Spreadsheets read long numbers as floating point and cells that begin with `=` and the
- * like as formulas, so an apostrophe precedes amounts and such cells. Also runs in browsers. C-6.
+ * like as formulas, so an apostrophe precedes amounts and such cells. A spreadsheet may also split lines at semicolons or
+ * tabs, and then reads quotes differently, so an apostrophe precedes formulas after these too. Also runs in browsers. C-6.
  */
 
-/** One cell: with an apostrophe if it is an amount or begins like a formula, quoted as RFC 4180 requires. */
+/** What begins like a formula where a spreadsheet may split a cell. */
+const inside = /([;\t\r\n])(?="*[=+\-@＝＋－＠])/g
+
+/** One cell: with an apostrophe if it is an amount, and before what a spreadsheet may read as a formula; quoted as RFC 4180 requires. */
 export const csvCell = (value: string, isAmount = false): string => {
-  const guarded = (isAmount && value !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(value) ? `'${value}` : value
+  const text = value.replace(inside, "$1'")
+  const guarded = (isAmount && value !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(value) ? `'${text}` : text
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 

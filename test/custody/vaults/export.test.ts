@@ -111,7 +111,7 @@ describe("an export", () => {
       "''a",
       "'\ta",
       '"\'\ra"',
-      '"\'\n=1"',
+      `"'\n'=1"`,
       "'＝1",
       '"a""b"',
       '"a,b"',
@@ -120,6 +120,11 @@ describe("an export", () => {
       ""
     ])
     expect(csvCell("1.5", true)).toBe("'1.5")
+  })
+
+  test("escapes what is a formula where a spreadsheet splits at semicolons or tabs", () => {
+    const cells = ["pay;=40+2;", "a\t@b", "a;+1;-1", "a\n=1;b", 'a;"=1;b', ";=1", "a; =1;b-c", "0xa=b+c@d"].map((cell) => csvCell(cell))
+    expect(cells).toEqual(["pay;'=40+2;", "a\t'@b", "a;'+1;'-1", `"a\n'=1;b"`, `"a;'""=1;b"`, ";'=1", "a; =1;b-c", "0xa=b+c@d"])
   })
 
   test("reads rows only as fast as its client does, in memory independent of size", async () => {
