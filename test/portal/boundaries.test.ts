@@ -289,6 +289,10 @@ describe("a session", () => {
       (app.main?.output() ?? "").split("\n").filter((line) => line.includes('"path":"/portal/api/confirmation/passkey"')).length
     for (let count = 0; count < 12; count++) expect((await owner.request("POST", "/api/confirmation/passkey", {})).status).toBe(200)
     await until("twelve lines", () => logged() === 12)
+    // One challenge of the session is kept, the latest.
+    expect(await app.sql("SELECT count(*)::int AS kept FROM portal_verifications WHERE identifier LIKE 'passkey/confirm/%'")).toEqual([
+      { kept: 1 }
+    ])
   })
 
   test("is accepted only with a token that the service signed", async () => {

@@ -76,11 +76,13 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
     const ofUser = (userId: string) =>
       Effect.orDie(decode(sql`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT 50`))
 
-    const keep = (ceremony: Ceremony, challenge: string, userId: string) =>
+    /** Keeps a challenge; one of a session in place of its earlier one. */
+    const keep = (ceremony: Ceremony, challenge: string, userId: string, sessionId?: string) =>
       Effect.gen(function* () {
         const challengeId = randomBytes(16).toString("base64url")
         const identifier = `passkey/${ceremony}/${challengeId}`
-        yield* keepVerification(sql, { id: challengeId, identifier, value: challenge, userId, validity: Duration.minutes(5) })
+        const id = sessionId === undefined ? challengeId : `passkey/${ceremony}/${sessionId}`
+        yield* keepVerification(sql, { id, identifier, value: challenge, userId, validity: Duration.minutes(5) })
         return challengeId
       }).pipe(Effect.orDie)
 
@@ -95,7 +97,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
         return kept.value
       })
 
-    const options = (ceremony: Ceremony, userId: string) =>
+    const options = (ceremony: Ceremony, userId: string, sessionId?: string) =>
       Effect.gen(function* () {
         const origin = yield* requireOrigin
         const library = yield* webauthn
@@ -107,7 +109,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
             allowCredentials: known.map(descriptor)
           })
         )
-        return { challengeId: yield* keep(ceremony, made.challenge, userId), options: made }
+        return { challengeId: yield* keep(ceremony, made.challenge, userId, sessionId), options: made }
       })
 
     return {
@@ -116,8 +118,8 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
 
       /** Options for a browser to authenticate any user. */
       signInOptions: options("sign-in", ""),
-      /** Options for a browser to authenticate with a user's own passkeys. */
-      confirmOptions: (userId: string) => options("confirm", userId),
+      /** Options for a browser to authenticate with the session's user's own passkeys; a session's latest ones are valid. */
+      confirmOptions: ({ id, userId }: { readonly id: string; readonly userId: string }) => options("confirm", userId, id),
 
       /** Options for a browser to create a passkey. */
       registerOptions: (userId: string, email: string) =>

@@ -107,8 +107,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     )
     .handle("confirmationOptions", () =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        return yield* (yield* Passkeys).confirmOptions(userId)
+        return yield* (yield* Passkeys).confirmOptions(yield* (yield* Sessions).complete)
       })
     )
 )

@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql"
 import { Duration, Effect } from "effect"
 
-/** Keeps a value under an identifier, in place of an earlier one with the same id. Also deletes rows that expired a day ago. */
+/** Keeps a value under an identifier, in place of an earlier one with the same id. Also deletes expired rows. */
 export const keepVerification = (
   sql: SqlClient.SqlClient,
   {
@@ -21,7 +21,7 @@ export const keepVerification = (
   }
 ) =>
   Effect.zipRight(
-    sql`DELETE FROM portal_verifications WHERE expires_at < clock_timestamp() - interval '1 day'`,
+    sql`DELETE FROM portal_verifications WHERE expires_at < clock_timestamp()`,
     sql`
       INSERT INTO portal_verifications (id, identifier, value, expires_at)
       VALUES (${id}, ${identifier}, ${JSON.stringify([value, userId])}, clock_timestamp() + make_interval(secs => ${Duration.toSeconds(validity)}))
