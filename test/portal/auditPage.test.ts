@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Page } from "playwright-core"
 import { create, patch } from "../support/webhookFixtures.ts"
-import { signedIn } from "./client.ts"
+import { PASSWORD, signedIn, Visitor } from "./client.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
@@ -21,7 +21,10 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     await app.key("user_a", { label: "Treasury", vaultIds: ["vault_a", "vault_c"] })
     const { id } = await create(app, secret, { url: receiver.url("/hooks"), description: "Ledger" })
     await patch(app, secret, id, { status: "PAUSED" })
-    await signedIn(app, "user_m")
+    const { backupCodes } = await signedIn(app, "user_m")
+    const again = new Visitor(app)
+    await again.request("POST", "/api/sign-in", { email: "max@northwind.example", password: PASSWORD })
+    expect((await again.request("POST", "/api/sign-in/second-factor", { code: backupCodes[0] })).status).toBe(200)
     const { key: other } = await app.key("user_m", { label: "Max's import" })
     await page.evaluate(`Promise.all(["members/user_m/end-sessions", "keys/${other.id}/revoke"].map((path) => fetch("/portal/api/" + path,
       { method: "POST", headers: { "content-type": "application/json", "x-portal": "1" }, body: "{}" })))`)
@@ -31,6 +34,9 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     expect(await changed.textContent()).toMatch(/status: ACTIVE → PAUSED\s*With the API key Back office from 127\.0\.0\.1.*\d\d:\d\d:\d\d/)
     await entry("An operator created the API key Back office for all vaults").waitFor()
     await entry("An operator created the API key Treasury for the vaults Exchange hot wallet and Cold treasury").waitFor()
+    await entry("Max Muster signed in with an authenticator app").waitFor()
+    expect(await entry("Max Muster signed in with a backup code").textContent()).not.toContain("second factor")
+    await entry("Max Muster used a backup code").waitFor()
     await entry(/An operator invited Max Muster.*At the command line/).waitFor()
     await entry("Ada Keller ended the sessions of Max Muster").waitFor()
     // A key has a page only for its user.

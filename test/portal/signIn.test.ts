@@ -147,6 +147,12 @@ describe("the second factor", () => {
       return (await half.request("POST", "/api/sign-in/second-factor", { code })).status
     }
     expect(await enter(one.toUpperCase())).toBe(200)
+    const [begun, used] = await app.sql("SELECT action, changes FROM audit_log WHERE user_id = 'user_b' ORDER BY at DESC, id DESC LIMIT 2")
+    expect([begun?.["action"], JSON.parse(String(begun?.["changes"]))]).toEqual([
+      "account.signed_in",
+      { secondFactor: { old: null, new: "backup_code" } }
+    ])
+    expect(used?.["action"]).toBe("account.backup_code_used")
     expect(await enter(one)).toBe(403)
     expect((await known.get("/api/backup-codes")).json.left).toBe(9)
     const replaced = await known.request("POST", "/api/backup-codes", { confirmation: { code: two } })

@@ -43,6 +43,7 @@ export const actions = [
   "account.sign_in_failed",
   "account.second_factor_added",
   "account.second_factor_failed",
+  "account.backup_code_used",
   "account.locked",
   "account.password_changed",
   "account.password_reset_requested",

@@ -58,8 +58,11 @@ const decode = decodeRows(Row),
   ),
   decodeLeft = decodeRows(Schema.Struct({ left: Schema.Number }))
 
+/** What confirmed the second factor. A passkey counts as both factors. */
+export type FactorUsed = "authenticator" | "backup_code" | "passkey"
+
 /** `locked`: seconds that remain. */
-type Outcome = "taken" | "wrong" | { readonly locked: number }
+type Outcome = FactorUsed | "wrong" | { readonly locked: number }
 
 const totp = (secret: OTPAuth.Secret, label: string) =>
   new OTPAuth.TOTP({ issuer: "Custody", label, algorithm: "SHA1", digits: 6, period: STEP_SECONDS, secret })
@@ -95,7 +98,7 @@ interface Setup {
   readonly email: string
 }
 
-const failed = (outcome: Exclude<Outcome, "taken">): Problem<"second_factor_failed" | "rate_limited"> =>
+const failed = (outcome: Exclude<Outcome, FactorUsed>): Problem<"second_factor_failed" | "rate_limited"> =>
   outcome === "wrong"
     ? problem("second_factor_failed", "The code is not valid or was already used. Wait for the next code.", {
         fields: [fieldIssue("code", "is not valid or was already used; wait for the next code")]
@@ -143,13 +146,16 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
               yield* sql`DELETE FROM portal_verifications v USING portal_sessions s WHERE s.user_id = ${userId} AND v.identifier = ${pendingOf("")} || s.id`
               yield* audit(userId, "account.second_factor_added")
             }
-            return "taken"
+            return "authenticator"
           }
           if (!enrolling && step === undefined) {
             const spent = yield* sql`
               UPDATE portal_second_factors SET backup_codes = array_remove(backup_codes, ${hashOf(code)}::bytea), failures = 0, locked_until = NULL
               WHERE user_id = ${userId} AND ${hashOf(code)}::bytea = ANY(backup_codes) RETURNING user_id`
-            if (spent.length > 0) return "taken"
+            if (spent.length > 0) {
+              yield* audit(userId, "account.backup_code_used")
+              return "backup_code"
+            }
           }
           const failures = row.failures + 1
           const minutes = failures % FAILURES === 0 ? Math.min(LONGEST_LOCK_MINUTES, LOCK_MINUTES * 2 ** (failures / FAILURES - 1)) : 0
@@ -187,7 +193,9 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
 
     // Rejected after the transaction, which has to keep the count.
     const taken = (userId: string, code: string, enrolling: boolean) =>
-      Effect.flatMap(Effect.orDie(take(userId, code, enrolling)), (outcome) => (outcome === "taken" ? Effect.void : failed(outcome)))
+      Effect.flatMap(Effect.orDie(take(userId, code, enrolling)), (outcome) =>
+        outcome === "wrong" || typeof outcome === "object" ? failed(outcome) : Effect.succeed(outcome)
+      )
 
     return {
       /**
@@ -217,7 +225,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       /** Completes the setup with the authenticator's first code. */
       confirm: (userId: string, code: string) => taken(userId, code, true),
 
-      /** Accepts a code of the authenticator, or a backup code, for one action: a sign-in, the creation of one key. */
+      /** Accepts a code of the authenticator, or a backup code, for one action: a sign-in, the creation of one key. Returns which it was. */
       take: (userId: string, code: string) => taken(userId, code, false),
 
       /** Replaces the backup codes. */

@@ -15,6 +15,7 @@ import { notFound, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Identity } from "./Identity.ts"
+import type { FactorUsed } from "./SecondFactor.ts"
 
 /** A session with its user's current state. */
 const SessionState = Schema.Struct({
@@ -136,7 +137,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
        * to nothing afterwards, and a session that was ended meanwhile is not completed. Also deletes the user's other
        * ended sessions.
        */
-      begin: (userId: string, before?: SessionState) =>
+      begin: (userId: string, secondFactor: FactorUsed, before?: SessionState) =>
         Effect.gen(function* () {
           const gone = yield* Effect.orDie(
             decodeIds(sql`
@@ -150,7 +151,8 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           yield* Effect.gen(function* () {
             const [begun] = yield* decodeIds(sql`
               UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
-            yield* recordOfUser(sql, userId, { type: "session", id: begun?.id ?? null, userId }, "account.signed_in")
+            const actor: Actor = { type: "session", id: begun?.id ?? null, userId }
+            yield* recordOfUser(sql, userId, actor, "account.signed_in", { secondFactor: { old: null, new: secondFactor } })
           }).pipe(sql.withTransaction, Effect.orDie)
           return cookies
         }),

@@ -158,7 +158,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           yield* spendOfAddress
           const userId = yield* passkeys.verify(given, "sign-in")
-          const cookies = yield* sessions.begin(userId)
+          const cookies = yield* sessions.begin(userId, "passkey")
           yield* Effect.logInfo("portal: signed in with a passkey").pipe(Effect.annotateLogs({ userId }))
           return cookies
         }),

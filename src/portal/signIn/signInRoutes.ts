@@ -75,8 +75,8 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
         const session = yield* sessions.started
         const { code } = yield* Body.json(bodies.code)
         if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator app first.")
-        yield* (yield* SecondFactor).take(session.userId, code)
-        return withCookies(done, yield* sessions.begin(session.userId, session))
+        const used = yield* (yield* SecondFactor).take(session.userId, code)
+        return withCookies(done, yield* sessions.begin(session.userId, used, session))
       })
     )
     .handleRaw("getInvitation", () =>
@@ -127,7 +127,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
         const { code } = yield* Body.json(bodies.code)
         yield* (yield* SecondFactor).confirm(session.userId, code)
         yield* Effect.logInfo("portal: a second factor was set up").pipe(Effect.annotateLogs({ userId: session.userId }))
-        return withCookies(done, yield* sessions.begin(session.userId, session))
+        return withCookies(done, yield* sessions.begin(session.userId, "authenticator", session))
       })
     )
     .handleRaw("signOut", () => signOut)

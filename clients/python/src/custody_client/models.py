@@ -938,10 +938,10 @@ class AuditEntry(Model):
     webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused,
     recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, user.created, user.updated,
     api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in,
-    account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed,
-    account.password_reset_requested, account.password_reset, account.backup_codes_renewed, account.passkey_added,
-    account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported, organization.deleting,
-    organization.deleted. Values may be added.
+    account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.backup_code_used, account.locked,
+    account.password_changed, account.password_reset_requested, account.password_reset, account.backup_codes_renewed,
+    account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted, organization.exported,
+    organization.deleting, organization.deleted. Values may be added.
     """
     target: AuditTarget
     client_address: str | None
@@ -981,6 +981,7 @@ AuditAction: TypeAlias = Literal[
     "account.sign_in_failed",
     "account.second_factor_added",
     "account.second_factor_failed",
+    "account.backup_code_used",
     "account.locked",
     "account.password_changed",
     "account.password_reset_requested",

@@ -120,7 +120,7 @@ const Entry = ({
         </h2>
         {Object.entries(changes).map(([field, change]) =>
           // The sentence names it.
-          field === "webhookId" || (field === "vaultIds" && more !== "") ? null : (
+          field === "webhookId" || field === "secondFactor" || (field === "vaultIds" && more !== "") ? null : (
             <p className="under" key={field}>
               {fieldWords(field)}:{" "}
               {change.old === null && (field !== "vaultIds" || action.endsWith(".created")) ? null : (

@@ -1,6 +1,7 @@
 /** Entries of the audit log as sentences: who did what to what. */
 import type { Action } from "../../../access/audit/AuditTrail.ts"
 import type { AuditEntry } from "../../../client/index.ts"
+import type { FactorUsed } from "../../signIn/SecondFactor.ts"
 
 /** What was done; the target's name follows, unless it is the account of the person. */
 const did: Readonly<Record<Action, string>> = {
@@ -32,6 +33,7 @@ const did: Readonly<Record<Action, string>> = {
   "account.sign_in_failed": "tried to sign in, with a wrong password, as",
   "account.second_factor_added": "set up an authenticator app",
   "account.second_factor_failed": "gave a wrong code of the second factor",
+  "account.backup_code_used": "used a backup code",
   "account.locked": "was locked out after too many wrong codes",
   "account.password_changed": "changed the password",
   "account.password_reset_requested": "asked for a link to change the password of",
@@ -46,7 +48,15 @@ const did: Readonly<Record<Action, string>> = {
   "organization.deleted": "deleted"
 }
 
-const isKnown = (action: string): action is Action => action in did
+/** How somebody signed in, by the second factor. */
+const signedIn = {
+  authenticator: "signed in with an authenticator app",
+  backup_code: "signed in with a backup code",
+  passkey: "signed in with a passkey"
+} as const satisfies Readonly<Record<FactorUsed, string>>
+const isFactor = (value: unknown): value is FactorUsed => typeof value === "string" && Object.hasOwn(signedIn, value)
+
+const isKnown = (action: string): action is Action => Object.hasOwn(did, action)
 
 /** The actions, for a choice. */
 export const actions = Object.keys(did)
@@ -87,14 +97,17 @@ const vaultsOf = (vaultIds: unknown, nameOf: (id: string) => string): string => 
 export const sentenceOf = ({ action, actor, changes, target }: AuditEntry, nameOf: (id: string) => string): Sentence => {
   const person = anonymous.has(action) ? null : actor.userId
   const own = target.type === "account" && target.id === person
+  const factor = changes["secondFactor"]?.new
   return {
     who: person === null ? others[actor.type] : nameOf(person),
     what:
       action === "account.sessions_ended" && !own
         ? "ended the sessions of"
-        : isKnown(action)
-          ? did[action]
-          : `${actionWords(action).toLowerCase()}:`,
+        : action === "account.signed_in" && isFactor(factor)
+          ? signedIn[factor]
+          : isKnown(action)
+            ? did[action]
+            : `${actionWords(action).toLowerCase()}:`,
     target: own ? undefined : nameOf(target.id),
     more: action === "api_key.created" ? vaultsOf(changes["vaultIds"]?.new, nameOf) : ""
   }
