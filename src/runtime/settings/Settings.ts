@@ -26,14 +26,18 @@ const isSetting = (value: unknown): value is Setting<unknown> => typeof value ==
 const givenTo = (one: Setting<unknown>) =>
   Effect.map(Config.option(Config.string(one.name)), (given) => Option.filter(given, (_) => _.trim() !== ""))
 
+/** A text with URLs, without their users and passwords. */
+const withoutCredentials = (text: string): string => text.replace(/:\/\/.*@/s, "://***@")
+
 const readOne = (one: Setting<unknown>) =>
   Effect.gen(function* () {
     const raw = Option.getOrElse(yield* givenTo(one), () => one.fallback)
     if (raw === null) return Either.right(undefined)
-    return Either.mapLeft(
-      one.read(raw),
-      (expected) => `${one.name}: read ${one.secret ? `a value of ${raw.length} characters` : `“${raw}”`}, expected ${expected}.`
-    )
+    return Either.mapLeft(one.read(raw), (expected) => {
+      const found = one.secret ? `a value of ${raw.length} characters` : `“${withoutCredentials(raw)}”`
+      // It may quote an item of a list.
+      return `${one.name}: read ${found}, expected ${expected.replace(/“.*”/s, withoutCredentials)}.`
+    })
   })
 
 /** A setting as found: its effective text, or what is wrong with it. */
@@ -99,7 +103,7 @@ export const isClearText = ({ host, tlsCertFile, trustedProxies }: Values): bool
 /** The default of a setting, for display. */
 export const fallbackOf = ({ fallback, shown }: Setting<unknown>): string => shown ?? (fallback === "" ? "none" : (fallback ?? "none"))
 
-const shown = (one: Setting<unknown>, value: unknown): string => (one.secret ? "set (hidden)" : render(value))
+const shown = (one: Setting<unknown>, value: unknown): string => (one.secret ? "set (hidden)" : withoutCredentials(render(value)))
 
 const render = (value: unknown): string => {
   if (value === null) return "off"

@@ -79,6 +79,16 @@ export const url =
     return URL.canParse(value) && schemes.includes(new URL(value).protocol.replace(":", "")) ? Either.right(value) : Either.left(expected)
   }
 
+/** A URL of one of these schemes for which user and password have no meaning. */
+export const plainUrl =
+  (...schemes: ReadonlyArray<string>) =>
+  (value: string): Format.Read<string> =>
+    Either.filterOrLeft(
+      url(...schemes)(value),
+      (read) => new URL(read).username === "" && new URL(read).password === "",
+      () => "a URL without user and password"
+    )
+
 /** 32 bytes in base64. */
 export const masterKey = (value: string): Format.Read<Buffer> => {
   const bytes = Buffer.from(value, "base64")

@@ -13,6 +13,7 @@ import {
   masterKey,
   oneOf,
   optional,
+  plainUrl,
   port,
   resolver,
   type Setting,
@@ -108,7 +109,7 @@ export const table = {
     "name that the Temporal server's certificate must match",
     text
   ),
-  temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "URL of the Temporal UI, for links", url("http", "https")),
+  temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "URL of the Temporal UI, for links", plainUrl("http", "https")),
   temporalShowHosts: setting(
     "TEMPORAL_SHOW_HOSTS",
     "on",
@@ -143,7 +144,7 @@ export const table = {
     "PORTAL_OIDC_ISSUER",
     "none: passwords and passkeys only",
     "issuer URL of the identity provider for signing in to the web portal; the redirect URI is `PORTAL_BASE_URL` + `/portal/api/auth/callback/oidc`",
-    url("https", "http")
+    plainUrl("https", "http")
   ),
   portalOidcClientId: optional("PORTAL_OIDC_CLIENT_ID", "none", "client id at `PORTAL_OIDC_ISSUER`", text),
   portalOidcClientSecret: secret("PORTAL_OIDC_CLIENT_SECRET", "none", "client secret at `PORTAL_OIDC_ISSUER`", text),

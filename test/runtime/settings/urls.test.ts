@@ -21,7 +21,7 @@ test("every URL setting says to percent-encode a password that is not", async ()
     for (const password of ["a/b", "12/b", "a#b", "12#b", "a?b", "12?b", "a@b", "100%", "%zz", "%ff"]) {
       const { faults } = await read({ [name]: url.replace("PASSWORD", password) })
       expect([password, faults]).toEqual([password, [expect.stringMatching(new RegExp(`^${name}: .*percent-encoded`))]])
-      if (name !== "OTEL_EXPORTER_OTLP_ENDPOINT") expect(faults.join()).not.toContain(password)
+      expect(faults.join()).not.toContain(password)
     }
   }
 })
@@ -36,6 +36,28 @@ test("a percent-encoded password, and one without special characters, is read", 
   expect((await read({ DATABASE_URL: "mysql://db/x" })).faults).toEqual([
     "DATABASE_URL: read a value of 12 characters, expected a URL that starts with postgres:// or postgresql://."
   ])
+})
+
+test("a password in a URL is in no message and in no list of settings", async () => {
+  const { inspected } = await read(urls)
+  for (const name of Object.keys(urls))
+    expect([name, inspected.find((one) => one.name === name)?.value]).toEqual([
+      name,
+      name === "OTEL_EXPORTER_OTLP_ENDPOINT" ? "https://***@otlp.example.com" : "set (hidden)"
+    ])
+  const given = "https://user:pass/word@example.com"
+  const shown = {
+    PORTAL_OIDC_ISSUER: given.replace("/word", "word"),
+    TEMPORAL_UI_URL: given,
+    PORTAL_BASE_URL: given,
+    CORS_ORIGINS: `https://a.example,${given}`
+  }
+  for (const [name, url] of Object.entries(shown)) {
+    const { faults } = await read({ [name]: url })
+    expect([faults.length > 0, faults.join()]).toEqual([true, expect.stringMatching(/:\/\/\*\*\*@example\.com/)])
+    expect(faults.join()).not.toMatch(/pass\/?word@|user:/)
+  }
+  expect((await read({ PORTAL_OIDC_ISSUER: shown.PORTAL_OIDC_ISSUER })).faults[0]).toEndWith("expected a URL without user and password.")
 })
 
 test("variables that look like settings are found, each with the nearest setting", () => {
