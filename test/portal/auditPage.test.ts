@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
-import type { Page } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { create, patch } from "../support/webhookFixtures.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
@@ -105,11 +105,15 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
 
   test("an export waits while the service is busy", async () => {
     const busy = { status: 503, headers: { "retry-after": "1" }, json: { code: "service_unavailable", detail: "Busy." } }
-    await page.route("**/api/v1/audit-log?*", (route) => route.fulfill(busy), { times: 1 })
+    let refusals = 0
+    const refuse = (route: Route) => {
+      refusals++
+      return route.fulfill(busy)
+    }
+    await page.route("**/api/v1/audit-log?*", refuse, { times: 1 })
     const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export CSV" }).click()])
     expect(fs.readFileSync(await file.path(), "utf8")).toContain("revoked the API key Max's import")
-    // The browser itself reports the response.
-    expect(browser.faults.splice(0)).toEqual([expect.stringContaining("status of 503")])
+    expect(refusals).toBe(1)
   })
 
   test("no page contacted another host, violated its policy or had a script error", () => {
