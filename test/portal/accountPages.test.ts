@@ -148,7 +148,9 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await portal.heading("Members").waitFor()
     await page.getByText("This service sends no e-mail").waitFor()
     await page.getByRole("row", { name: /Ada Keller.*Owner.*Authenticator/ }).waitFor()
-    await page.getByRole("row", { name: /Max Muster.*Member.*No account.*Never/ }).waitFor()
+    const max = page.getByRole("row", { name: /Max Muster.*Member.*No account.*Never/ })
+    await max.waitFor()
+    expect(await max.getByRole("link", { name: "Audit log" }).getAttribute("href")).toBe("/portal/audit-log?actor=user_m")
     await portal.expectAccessible("members")
     await page
       .getByRole("row", { name: /Nina Neu/ })

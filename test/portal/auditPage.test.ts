@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Page, Route } from "playwright-core"
+import { user } from "../support/records.ts"
 import { create, patch } from "../support/webhookFixtures.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
@@ -114,6 +115,17 @@ describe.skipIf(!hasBrowser)("the audit log in a browser", () => {
     const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export CSV" }).click()])
     expect(fs.readFileSync(await file.path(), "utf8")).toContain("revoked the API key Max's import")
     expect(refusals).toBe(1)
+  })
+
+  test("a person's entries are shown, however many people there are", async () => {
+    await app.feed(Array.from({ length: 500 }, (_, number) => user(`user_${number}`, "org_a", [], { name: `Aaron ${number}` })))
+    await portal.goto("/audit-log?action=account.signed_in")
+    await page.getByLabel("Person").locator("option", { hasText: "More people" }).waitFor({ state: "attached" })
+    expect(await page.getByLabel("Person").locator("option", { hasText: "Max Muster" }).count()).toBe(0)
+    await entry("Max Muster signed in").getByRole("link", { name: "Max Muster" }).first().click()
+    await entry("Ada Keller signed in").first().waitFor({ state: "detached" })
+    await entry("Max Muster signed in").first().waitFor()
+    expect(await page.getByLabel("Person").inputValue()).toBe("user_m")
   })
 
   test("no page contacted another host, violated its policy or had a script error", () => {

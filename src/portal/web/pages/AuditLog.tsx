@@ -41,7 +41,8 @@ export const AuditLogPage = () => {
     return webhookId ? `/webhooks/${webhookId}` : userId === user.id ? `/keys/${id}` : undefined
   }
   const [search] = useSearchParams()
-  const filterOf = (id: string) => `?${new URLSearchParams([...[...search].filter(([name]) => name !== "target"), ["target", id]])}`
+  const filterOf = (filter: "actor" | "target", id: string) =>
+    `?${new URLSearchParams([...[...search].filter(([name]) => name !== filter), [filter, id]])}`
   return (
     <Page
       title="Audit log"
@@ -56,6 +57,7 @@ export const AuditLogPage = () => {
               {name}
             </option>
           ))}
+          {people?.length === MOST_PEOPLE ? <option disabled>More people: choose one in an entry or under Members</option> : null}
           {actor === "" || people?.some(({ id }) => id === actor) === true ? null : <option value={actor}>{nameOf(actor)}</option>}
         </Select>
         <Select label="Action" value={action} onValue={(value) => filters.set({ action: value })}>
@@ -95,19 +97,26 @@ const Entry = ({
   readonly entry: AuditEntry
   readonly nameOf: (id: string) => string
   readonly pageOf: (id: string) => string | undefined
-  /** The page with only what was done to a target. */
-  readonly filterOf: (target: string) => string
+  /** The page with another filter: by the person, or by what was acted upon. */
+  readonly filterOf: (filter: "actor" | "target", id: string) => string
 }) => {
   const { action, actor, at, changes, clientAddress, target: of } = entry
-  const { more, target, what, who } = sentenceOf(entry, nameOf)
+  const { more, person, target, what, who } = sentenceOf(entry, nameOf)
   const page = pageOf(of.id)
   return (
     <article className="row audit">
       <div>
         <h2>
-          {who} {what}{" "}
+          {person === null ? (
+            who
+          ) : (
+            <Link to={filterOf("actor", person)} title="Show only what this person did">
+              <bdi>{who}</bdi>
+            </Link>
+          )}{" "}
+          {what}{" "}
           {target === undefined ? null : (
-            <Link to={filterOf(of.id)} title="Show only what was done to it">
+            <Link to={filterOf("target", of.id)} title="Show only what was done to it">
               <bdi>{target}</bdi>
             </Link>
           )}

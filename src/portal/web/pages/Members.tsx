@@ -50,7 +50,17 @@ export const MembersPage = () => {
           },
           { label: "Role", cell: (member) => <Role member={member} /> },
           { label: "Second factor", cell: (member) => <Factor member={member} /> },
-          { label: "Last sign-in", cell: ({ lastSignInAt }) => (lastSignInAt === null ? "Never" : <Time at={lastSignInAt} as="ago" />) },
+          {
+            label: "Last sign-in",
+            cell: ({ id, lastSignInAt }) => (
+              <>
+                {lastSignInAt === null ? "Never" : <Time at={lastSignInAt} as="ago" />}
+                <Link className="block under" to={`/audit-log?actor=${encodeURIComponent(id)}`}>
+                  Audit log
+                </Link>
+              </>
+            )
+          },
           {
             label: "Actions",
             card: "",

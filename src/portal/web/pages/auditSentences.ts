@@ -74,6 +74,8 @@ const anonymous: ReadonlySet<string> = new Set<Action>(["account.sign_in_failed"
 
 export interface Sentence {
   readonly who: string
+  /** The user who acted; null if it is not known, or nobody did. */
+  readonly person: string | null
   readonly what: string
   /** The name of the target; undefined if it is the person. */
   readonly target: string | undefined
@@ -100,6 +102,7 @@ export const sentenceOf = ({ action, actor, changes, target }: AuditEntry, nameO
   const factor = changes["secondFactor"]?.new
   return {
     who: person === null ? others[actor.type] : nameOf(person),
+    person,
     what:
       action === "account.sessions_ended" && !own
         ? "ended the sessions of"
