@@ -33,7 +33,6 @@ const examples = {
   feed,
   copying,
   verify,
-  client: codeBlocks(documentText("docs/client.md"), "python").join("\n"),
   readme: codeBlocks(documentText("README.md"), "python").join("\n"),
   year: codeBlocks(documentText("docs/guides/year-end.md"), "python").join("\n")
 }
@@ -109,7 +108,6 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     const once = (name: keyof typeof examples) => run([interpreter, `${name}.py`], { cwd: folder, env: environment() })
     expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
     expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
-    expect(await once("client")).toContain("vault_a ethereum/native 2.000000000000000001\n")
     expect(await once("readme")).toMatch(/^(\S+ \S+ vault_a \d+ ethereum\/native\n){3}$/)
   }, 60_000)
 
