@@ -294,7 +294,7 @@ test("an invalid key, kind, cursor or address gives a message and an exit code",
 })
 
 test("text from elsewhere neither controls the terminal nor turns the direction of writing", async () => {
-  const { end, seen } = await listen(["--kind", "vault.updated"], base(), { CUSTODY_KEY: key })
+  const { end, seen } = await listen(["--kind", "vault.updated"], base(), { CUSTODY_API_KEY: key })
   await app.feed([vault("vault_b", "entity_a", { label: "Cold \u202egnihton" })])
   await until("the event", () => seen.out.includes("“Cold \\u202egnihton”"))
   expect(await end()).toBe(0)
@@ -304,7 +304,7 @@ test("text from elsewhere neither controls the terminal nor turns the direction 
     fetch: () =>
       Response.json({ code: "forbidden", title: "No", status: 403, detail: "\u001b[2Jcleared", requestId: "req_1" }, { status: 403 })
   })
-  const { stderr } = await cli(["listen", "--api", hostile.url.origin], { ...config(), CUSTODY_KEY: key })
+  const { stderr } = await cli(["listen", "--api", hostile.url.origin], { ...config(), CUSTODY_API_KEY: key })
   expect([stderr.includes("\\u001b[2Jcleared"), stderr.includes("\u001b")]).toEqual([true, false])
   await hostile.stop(true)
 })
