@@ -27,6 +27,8 @@ export interface RequestState {
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
+  /** The organization of the key or session that authenticated, for limits. */
+  organizationId: string | undefined
   /** Whether a session of the portal or the platform token authenticated, for the log. */
   isKnown: boolean
   /** What its reads need: whether they may use a read replica. */
@@ -62,6 +64,7 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   headers: {},
   inHandler: false,
   keyId: undefined,
+  organizationId: undefined,
   isKnown: false,
   reading: newReading(),
   bodyRead: () => {},

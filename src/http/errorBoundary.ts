@@ -13,6 +13,7 @@ import { Cause, Effect } from "effect"
 import { isUnavailable } from "../runtime/database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 import { currentRequest, type RequestState, unshared } from "./RequestContext.ts"
+import { asRead } from "./unread.ts"
 
 /** Longest request target. */
 const MAX_URI = 8_192
@@ -71,7 +72,9 @@ export const errorBoundary =
   <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2> =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.catchAllCause(
-        request.url.length > MAX_URI ? Effect.fail(problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`)) : app,
+        request.url.length > MAX_URI
+          ? Effect.fail(problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`))
+          : Effect.flatMap(app, (response) => (request.method === "HEAD" ? Effect.succeed(response) : asRead(response))),
         (cause: Cause.Cause<unknown>) =>
           Effect.flatMap(currentRequest, (context) =>
             Effect.flatMap(problemOf(cause, request, context, routes), (self) => written(self, context))

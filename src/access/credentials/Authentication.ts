@@ -129,6 +129,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     /** The principal of a key row, or why the key may not be used. */
     const admit = (row: KeyRow, context: RequestState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
       context.keyId = row.id
+      context.organizationId = row.organizationId
       if (row.revoked) return counted(context, problem("revoked_api_key", "The API key was revoked.", rejected))
       if (row.expired) return counted(context, problem("expired_api_key", "The API key has expired.", rejected))
       if (!allowsAddress(row.ipAllowlist, context.client)) {
