@@ -231,6 +231,22 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await page.locator(".delivery[open]").waitFor()
   })
 
+  test("a row shows its latest state while many newer ones wait", async () => {
+    const start = Date.now() - 100_000
+    const at = (index: number) => ({ timestamp: new Date(start + index * 1_000).toISOString() })
+    await app.feed([transaction("vault_a", 5_000, { ...at(0), status: "pending" })])
+    await portal.goto("/vaults/vault_a?show=transactions")
+    const row = page.locator("tbody tr").first()
+    await row.getByText("Pending").waitFor()
+    await app.feed([transaction("vault_a", 5_000, at(0))])
+    await portal.soon(row.getByText("Confirmed"))
+    await app.feed(Array.from({ length: 40 }, (_, index) => transaction("vault_a", 5_001 + index, at(1 + index))))
+    await portal.soon(page.locator(".news .pill", { hasText: /^\s*\d\d new/ }))
+    expect(await row.getByText("Confirmed").count()).toBe(1)
+    await app.feed([transaction("vault_a", 5_000, { ...at(0), status: "failed" })])
+    await portal.soon(row.getByText("Failed"))
+  })
+
   test("an unreachable service is reported, and data is shown again when it returns", async () => {
     await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()

@@ -1,6 +1,6 @@
 /**
- * Paginated lists of the API. A live list polls its first page: visible rows are updated in place, and rows that were
- * added or removed wait until the user shows them, so that nothing moves under the cursor.
+ * Paginated lists of the API. A live list polls its first rows, as many as are visible and newer: visible rows are updated in place,
+ * and rows that were added or removed wait until the user shows them, so that nothing moves under the cursor.
  */
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
@@ -10,7 +10,7 @@ import type { ListSource, Path, Row } from "./routeTypes.ts"
 
 /** Options of a list. */
 export interface ListOptions<A> {
-  /** Polling interval of the first page in ms; absent if the list is not live. */
+  /** Polling interval in ms; absent if the list is not live. */
   readonly every?: number
   /** Page size; default 25. */
   readonly limit?: number
@@ -83,16 +83,31 @@ export const useList = <P extends Path<"GET">>(
     placeholderData: keepPreviousData,
     ...(every === undefined ? {} : { staleTime: Number.POSITIVE_INFINITY, refetchOnMount: "always" as const })
   })
+  const shown = base.data?.pages.flatMap(({ data }) => data)
+  /** Updates the visible rows for good: newer rows may push one out of what is polled. */
+  const update = ({ data }: Page<Row<P>>) => {
+    const fresh = new Map(data.map((row) => [keyOf(row), row]))
+    const updated = (page: Page<Row<P>>) => ({ ...page, data: page.data.map((row) => fresh.get(keyOf(row)) ?? row) })
+    client.setQueryData<InfiniteData<Page<Row<P>>>>(queryKey, (old) => old && { ...old, pages: old.pages.map(updated) }, {
+      updatedAt: base.dataUpdatedAt
+    })
+  }
+  /** Rows that are newer than the visible ones. */
+  const newer = useRef(0)
   const head = useQuery({
     queryKey: [...queryKey, "head"],
-    queryFn: ({ signal }) => getPage<P>(`${source}limit=${limit}`, { signal }),
+    queryFn: async ({ signal }) => {
+      const page = await getPage<P>(`${source}limit=${Math.max(limit, Math.min(MOST, (shown?.length ?? 0) + newer.current))}`, { signal })
+      update(page)
+      return page
+    },
     enabled: every !== undefined && base.data !== undefined && !base.isPlaceholderData,
     gcTime: 0,
     ...(every === undefined ? {} : { refetchInterval: every })
   })
-  const shown = base.data?.pages.flatMap(({ data }) => data)
   const news = head.dataUpdatedAt > base.dataUpdatedAt ? head.data : undefined
   const found = shown === undefined ? undefined : compare(shown, !base.hasNextPage, news, keyOf)
+  newer.current = found?.added.length ?? 0
 
   const takeIn = () => {
     if (found === undefined || news === undefined) return
