@@ -72,7 +72,9 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
           Effect.gen(function* () {
             yield* sql`
               UPDATE portal_users p SET email = 'moved-' || p.id || '@invalid.example', updated_at = now() FROM users u
-              WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(${email}) IN (p.email, lower(u.email))`
+              WHERE u.id = p.id AND p.email <> lower(u.email) AND p.id = ANY (ARRAY(
+                SELECT q.id FROM portal_users q WHERE q.email = lower(${email})
+                UNION ALL SELECT a.id FROM users a WHERE lower(a.email) = lower(${email})))`
             yield* sql`
               UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
               WHERE u.id = p.id AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(${email})) AND p.id =

@@ -91,6 +91,7 @@ CREATE TABLE users (
   UNIQUE (id, organization_id)
 );
 CREATE INDEX users_by_organization ON users (organization_id, id);
+CREATE INDEX users_by_email ON users (lower(email));
 
 -- Both foreign keys name the organization, so a role is always within one.
 CREATE TABLE vault_roles (
