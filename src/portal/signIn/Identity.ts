@@ -63,8 +63,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         : { id: PROVIDER, issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
-     * Updates sign-in addresses from the record feed. If an address now belongs to somebody else, the old account loses it and
-     * the new holder's account gets it, unless the record feed gives it to two users.
+     * Updates sign-in addresses from the record feed, for an address in lower case. If it now belongs to somebody else, the old
+     * account loses it and the new holder's account gets it, unless the record feed gives it to two users.
      */
     const follow = (email: string) =>
       sql
@@ -73,12 +73,12 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
             yield* sql`
               UPDATE portal_users p SET email = 'moved-' || p.id || '@invalid.example', updated_at = now() FROM users u
               WHERE u.id = p.id AND p.email <> lower(u.email) AND p.id = ANY (ARRAY(
-                SELECT q.id FROM portal_users q WHERE q.email = lower(${email})
-                UNION ALL SELECT a.id FROM users a WHERE lower(a.email) = lower(${email})))`
+                SELECT q.id FROM portal_users q WHERE q.email = ${email}
+                UNION ALL SELECT a.id FROM users a WHERE lower(a.email) = ${email}))`
             yield* sql`
               UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
-              WHERE u.id = p.id AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(${email})) AND p.id =
-                (SELECT min(a.id) FROM users a JOIN portal_users q ON q.id = a.id WHERE lower(a.email) = lower(${email}) HAVING count(*) = 1)`
+              WHERE u.id = p.id AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = ${email}) AND p.id =
+                (SELECT min(a.id) FROM users a JOIN portal_users q ON q.id = a.id WHERE lower(a.email) = ${email} HAVING count(*) = 1)`
           })
         )
         .pipe(Effect.asVoid, Effect.orDie)
@@ -90,7 +90,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {
         if (!verified) return false
-        yield* follow(email)
+        yield* follow(email.toLowerCase())
         const foreign = yield* Effect.orDie(sql`
           SELECT 1 FROM portal_accounts a JOIN portal_users p ON p.id = a.user_id JOIN users u ON u.id = p.id
           WHERE a.provider_id = ${PROVIDER} AND a.account_id = ${subject}

@@ -70,7 +70,7 @@ export class PasswordResets extends Effect.Service<PasswordResets>()("custody/po
           EXISTS (SELECT 1 FROM portal_second_factors f WHERE f.user_id = p.id AND f.verified_at IS NOT NULL) AS "hasSecondFactor"
         FROM portal_users p JOIN users u ON u.id = p.id JOIN organizations o ON o.id = u.organization_id
         LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
-        WHERE ${"userId" in by ? sql`p.id = ${by.userId}` : sql`p.email = lower(${by.email})`}
+        WHERE ${"userId" in by ? sql`p.id = ${by.userId}` : sql`p.email = ${by.email}`}
           AND u.status = 'active' AND o.deleting_at IS NULL`)
 
     /** The account of a link, with the link's expiry. */
@@ -122,7 +122,7 @@ export class PasswordResets extends Effect.Service<PasswordResets>()("custody/po
       /** Whether the service sends links. */
       isOffered,
 
-      /** Sends a link to the address if it has an account, in the background: the response must not reveal whether it has. */
+      /** Sends a link to an address in lower case if it has an account, in the background: the response must not reveal whether it has. */
       request: (email: string) =>
         Effect.gen(function* () {
           if (send === undefined || !isOffered) return yield* refused()

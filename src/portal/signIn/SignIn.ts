@@ -42,6 +42,12 @@ const failed = () => problem("sign_in_failed", "The e-mail address or the passwo
 /** The cookies of a response that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
 
+/**
+ * A typed address as limits and accounts know it. Postgres may fold more letters, by its locale: one account would have several
+ * addresses, each with limits of its own.
+ */
+const folded = (email: string): string => email.toLowerCase()
+
 const SignInAccount = Schema.Struct({
   id: Schema.String,
   /** The hash; null without a password. */
@@ -74,7 +80,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const address = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : networkOf(client)))
     const spendOfAddress = Effect.flatMap(address, (from) => spend(ofAddress, from))
     /** The account of an address in lower case. Hashed, so that text typed by strangers is not stored. */
-    const accountOf = (email: string) => createHash("sha256").update(email.toLowerCase()).digest("base64url")
+    const accountOf = (email: string) => createHash("sha256").update(email).digest("base64url")
     const spendOfAccount = (email: string) =>
       Effect.flatMap(address, (from) => {
         const everywhere = Effect.unlessEffect(spend(ofAccount, accountOf(email)), isFamiliar(sql, email, from))
@@ -130,10 +136,10 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           decodeAccounts(sql`
             SELECT p.id, a.password FROM portal_users p JOIN users u ON u.id = p.id
             LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
-            WHERE p.email = lower(${email}) AND u.status = 'active'`)
+            WHERE p.email = ${email} AND u.status = 'active'`)
         )
         // The library does the same work for an unknown address.
-        const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
+        const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email
         const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
         const cookies = yield* Effect.tapError(cookiesOf(answer), () => noteFailure(account?.id))
         if (account !== undefined) yield* endIfChanged(account, answer)
@@ -143,8 +149,9 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
 
     return {
       /** Creates a session that still needs the second factor, and returns its cookies. */
-      password: (email: string, password: string) =>
+      password: (typed: string, password: string) =>
         Effect.gen(function* () {
+          const email = folded(typed)
           yield* spendOfAddress
           yield* spendOfAccount(email)
           return yield* byPassword(email, password)
@@ -191,8 +198,9 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
 
       /** Sends a link for a new password, if the address has an account. */
-      requestReset: (email: string) =>
+      requestReset: (typed: string) =>
         Effect.gen(function* () {
+          const email = folded(typed)
           yield* spendOfAddress
           yield* spend(ofReset, accountOf(email))
           yield* resets.request(email)

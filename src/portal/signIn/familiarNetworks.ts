@@ -22,7 +22,7 @@ export const isFamiliar = (sql: SqlClient.SqlClient, email: string, network: str
         AND (a.organization_id || '/' || a.user_id || '/' || a.action) = u.organization_id || '/' || u.id || '/account.signed_in'
         AND a.at > now() - make_interval(days => ${DAYS})
       ORDER BY a.at DESC, a.id DESC LIMIT ${SIGN_INS}) a
-    WHERE p.email = lower(${email})`).pipe(
+    WHERE p.email = ${email}`).pipe(
     Effect.map((rows) =>
       rows.some(({ client }) => {
         const address = client === null ? undefined : Format.address(client)
