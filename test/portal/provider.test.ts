@@ -215,6 +215,17 @@ describe("the identity provider", () => {
     expect(await ending()).toEqual(["/portal/", "enrolment"])
   })
 
+  test("an address of other letters with the same lower case is another address", async () => {
+    await app.feed([user("user_k", "org_a", ["vault_a"])])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_k"), password: null })
+    const visitor = new Visitor(app)
+    // The Kelvin sign.
+    person = { sub: "p11", email: "user_\u212a@example.com", email_verified: true }
+    expect(await throughProvider(visitor)).toStartWith("/portal/sign-in")
+    person = { sub: "p12", email: "USER_K@example.com", email_verified: true }
+    expect([await throughProvider(visitor), await visitor.state()]).toEqual(["/portal/", "enrolment"])
+  })
+
   test("an answer without an ID token, or with a forged or foreign one, is refused", async () => {
     await app.feed([user("user_t", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_t"), password: null })

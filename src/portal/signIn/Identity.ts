@@ -85,17 +85,20 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
     /**
      * Whether to trust the identity provider's claims for a sign-in, checked each time, even for a linked identity: the
-     * address must be verified and be the current one in the record feed for that account.
+     * address must be verified and be the current one in the record feed for that account. Of its letters, only those of ASCII may
+     * differ in case: another, such as the Kelvin sign, can have the lower case of one.
      */
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {
         if (!verified) return false
-        yield* follow(email.toLowerCase())
-        const foreign = yield* Effect.orDie(sql`
-          SELECT 1 FROM portal_accounts a JOIN portal_users p ON p.id = a.user_id JOIN users u ON u.id = p.id
-          WHERE a.provider_id = ${PROVIDER} AND a.account_id = ${subject}
-            AND (p.email <> lower(${email}) OR lower(u.email) <> lower(${email}) OR u.status <> 'active')`)
-        return foreign.length === 0
+        const address = email.toLowerCase()
+        yield* follow(address)
+        const [account] = yield* Effect.orDie(sql`
+          SELECT 1 FROM portal_users p JOIN users u ON u.id = p.id
+          WHERE p.email = ${address} AND lower(u.email COLLATE "C") = lower(${email} COLLATE "C") AND u.status = 'active'
+            AND NOT EXISTS (
+              SELECT 1 FROM portal_accounts a WHERE a.provider_id = ${PROVIDER} AND a.account_id = ${subject} AND a.user_id <> p.id)`)
+        return account !== undefined
       })
 
     const make = async (task: Task): Promise<Auth> => {
