@@ -16,6 +16,7 @@ import java.util.List;
  * instead. Needs Java 17 and the driver of Postgres: java -cp postgresql.jar Feed.java
  */
 public class Feed {
+    /** Follows no redirect, which would take the token elsewhere. */
     static final HttpClient HTTP = HttpClient.newHttpClient();
 
     public static void main(String[] arguments) throws SQLException, IOException, InterruptedException {
@@ -56,14 +57,16 @@ public class Feed {
             try {
                 HttpResponse<String> response = HTTP.send(request.build(), BodyHandlers.ofString());
                 int status = response.statusCode();
-                if (status == 200) return response.body();
-                if (status < 500 && status != 409 && status != 429) {
-                    System.err.println("batch " + batch + " was refused: " + response.body());
+                String answer = response.body();
+                // Anything else with 200 is the page of a gateway.
+                if (status == 200 && answer.startsWith("{\"received\":" + records.lines().count() + ",")) return answer;
+                if (status >= 300 && status < 500 && status != 409 && status != 429) {
+                    System.err.println("batch " + batch + " was refused: " + status + " " + answer);
                     System.exit(1);
                 }
                 String after = response.headers().firstValue("Retry-After").orElse("");
                 if (after.matches("\\d{1,9}")) wait = Long.parseLong(after);
-                System.err.println("batch " + batch + " is sent again: " + status);
+                System.err.println("batch " + batch + " is sent again: " + status + " " + answer.lines().findFirst().orElse(""));
             } catch (IOException noAnswer) {
                 // The batch may or may not have been applied.
                 System.err.println("batch " + batch + " is sent again: " + noAnswer);

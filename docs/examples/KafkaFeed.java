@@ -1,4 +1,3 @@
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -15,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -34,6 +34,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 public class KafkaFeed implements ConsumerRebalanceListener {
     static final int MOST = 500;
     static final String TOPIC = System.getenv("TOPIC");
+    /** In the answer to a batch that the service refuses because of its records. */
+    static final Pattern INVALID = Pattern.compile("\"code\":\"(invalid_body|malformed_json|payload_too_large)\"");
+    static final Pattern VISIBLE = Pattern.compile("[!-~]");
+    /** Follows no redirect, which would take the token elsewhere. */
     static final HttpClient HTTP = HttpClient.newHttpClient();
 
     final KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
@@ -134,41 +138,43 @@ public class KafkaFeed implements ConsumerRebalanceListener {
             answer = noAnswer.toString();
         }
 
-        if (status == 200) {
+        boolean invalid = (status == 400 || status == 413) && INVALID.matcher(answer).find();
+        // Anything else with 200 is the page of a gateway.
+        if (status == 200 && answer.startsWith("{\"received\":" + batch.size() + ",")) {
             System.out.println(key + " " + answer);
             finish(partition, end);
-        } else if ((status == 400 || status == 413) && batch.size() > 1) {
+        } else if (invalid && batch.size() > 1) {
             // Nothing was applied: halves are sent until the invalid record is alone.
             begin(partition, batch.get(batch.size() / 2).offset());
-        } else if (status == 400 || status == 413) {
+        } else if (invalid) {
             setAside(batch.get(0), key + " was refused: " + answer);
             finish(partition, end);
-        } else if (status == 0 || status >= 500 || status == 409 || status == 429) {
-            System.err.println(key + " is sent again: " + status + " " + answer);
+        } else if (status < 300 || status >= 500 || status == 409 || status == 429) {
+            System.err.println(key + " is sent again: " + status + " " + answer.lines().findFirst().orElse(""));
             // Reading nothing keeps the partitions meanwhile.
             consumer.pause(consumer.assignment());
             read(wait);
             consumer.resume(consumer.assignment());
         } else {
-            throw new IllegalStateException(key + " was refused: " + answer);
+            throw new IllegalStateException(key + " was refused: " + status + " " + answer);
         }
         return true;
     }
 
     static HttpRequest request(String key, List<ConsumerRecord<byte[], byte[]>> batch) {
-        var lines = new ByteArrayOutputStream();
+        var lines = new StringBuilder();
         for (var message : batch) {
-            byte[] value = message.value() == null ? "null".getBytes(StandardCharsets.UTF_8) : message.value();
-            // A record is one line. JSON has line breaks only between its tokens.
-            for (byte one : value) lines.write(one == '\n' ? ' ' : one);
-            lines.write('\n');
+            // This encoding keeps every byte.
+            String value = message.value() == null ? "" : new String(message.value(), StandardCharsets.ISO_8859_1);
+            // A record is one line: JSON has line breaks only between its tokens. The service skips blank lines, but refuses null.
+            lines.append(VISIBLE.matcher(value).find() ? value.replace('\n', ' ') : "null").append('\n');
         }
         return HttpRequest.newBuilder(URI.create(System.getenv("PLATFORM") + "/platform/v1/records"))
             .header("Authorization", "Bearer " + System.getenv("PLATFORM_TOKEN"))
             .header("Content-Type", "application/x-ndjson")
             .header("Idempotency-Key", key)
             .timeout(Duration.ofSeconds(60))
-            .POST(BodyPublishers.ofByteArray(lines.toByteArray()))
+            .POST(BodyPublishers.ofString(lines.toString(), StandardCharsets.ISO_8859_1))
             .build();
     }
 

@@ -5,15 +5,35 @@ import os
 import sys
 import time
 from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPErrorProcessor, Request, build_opener
 from uuid import UUID
 
 import psycopg  # pip install "psycopg[binary]"
 
 
-def send(batch: UUID, history: bool, records: str) -> dict[str, object]:
+class AnyStatus(HTTPErrorProcessor):
+    """Returns every response as it is: no redirect is followed, which would take the token elsewhere."""
+
+    def http_response(self, request, response):
+        return response
+
+    https_response = http_response
+
+
+http = build_opener(AnyStatus)
+
+
+def is_accepted(answer: str, count: int) -> bool:
+    """Whether this is the service's answer to so many records, and not the page of a gateway."""
+    try:
+        return json.loads(answer)["received"] == count
+    except (ValueError, TypeError, LookupError):
+        return False
+
+
+def send(batch: UUID, history: bool, records: str) -> str:
     """Posts a batch until it is answered. It has the same records and key each time, so it is applied once."""
+    url = f"{os.environ['PLATFORM']}/platform/v1/records"
     headers = {
         "Authorization": f"Bearer {os.environ['PLATFORM_TOKEN']}",
         "Content-Type": "application/x-ndjson",
@@ -23,18 +43,18 @@ def send(batch: UUID, history: bool, records: str) -> dict[str, object]:
         headers["X-Record-Events"] = "none"
     while True:
         try:
-            url = f"{os.environ['PLATFORM']}/platform/v1/records"
-            with urlopen(Request(url, records.encode(), headers), timeout=60) as response:
-                return json.load(response)
-        except HTTPError as error:
-            if error.code < 500 and error.code not in (409, 429):
-                raise SystemExit(f"batch {batch} was refused: {error.read().decode()}") from None
-            after = error.headers.get("Retry-After", "")
-            wait, reason = (int(after) if after.isdecimal() else 1), str(error.code)
+            with http.open(Request(url, records.encode(), headers), timeout=60) as response:
+                status, answer = response.status, response.read().decode(errors="replace")
+                after = response.headers.get("Retry-After", "")
         except (OSError, HTTPException) as error:
-            wait, reason = 1, repr(error)
-        print(f"batch {batch} is sent again: {reason}", file=sys.stderr)
-        time.sleep(wait)
+            # No answer: the batch may or may not have been applied.
+            status, answer, after = 0, repr(error), ""
+        if status == 200 and is_accepted(answer, len(records.split("\n"))):
+            return answer
+        if 300 <= status < 500 and status not in (409, 429):
+            raise SystemExit(f"batch {batch} was refused: {status} {answer}")
+        print(f"batch {batch} is sent again: {status} {answer[:200]}", file=sys.stderr)
+        time.sleep(int(after) if after.isdecimal() else 1)
 
 
 def follow(db: psycopg.Connection) -> None:
@@ -51,7 +71,9 @@ def reconcile(db: psycopg.Connection) -> bool:
     equal = True
     for (vault,) in db.execute("SELECT DISTINCT record->>'id' FROM custody_outbox WHERE record->>'type' = 'vault'").fetchall():
         url = f"{os.environ['CUSTODY_URL']}/v1/vaults/{vault}/transactions/export?format=ndjson"
-        with urlopen(Request(url, headers={"Authorization": f"Bearer {os.environ['CUSTODY_API_KEY']}"})) as export:
+        with http.open(Request(url, headers={"Authorization": f"Bearer {os.environ['CUSTODY_API_KEY']}"})) as export:
+            if export.status != 200:
+                raise SystemExit(f"{url} answered {export.status}")
             compared = db.execute("SELECT * FROM custody_reconcile(%s, %s)", [vault, export.read().decode()]).fetchone()
         print(vault, *compared)
         equal = equal and compared[2] == compared[3]

@@ -6,6 +6,15 @@ const { CUSTODY_API_KEY, CUSTODY_URL, DATABASE, PLATFORM, PLATFORM_TOKEN } = pro
 const db = new pg.Client({ connectionString: DATABASE })
 await db.connect()
 
+/** Whether this is the service's answer to so many records, and not the page of a gateway. */
+const isAccepted = (answer: string, count: number): boolean => {
+  try {
+    return JSON.parse(answer).received === count
+  } catch {
+    return false
+  }
+}
+
 /** Posts a batch until it is answered. It has the same records and key each time, so it is applied once. */
 const send = async (batch: string, history: boolean, records: string): Promise<string> => {
   const headers = {
@@ -17,17 +26,23 @@ const send = async (batch: string, history: boolean, records: string): Promise<s
   for (;;) {
     let wait = 1
     try {
-      const signal = AbortSignal.timeout(60_000)
-      const response = await fetch(`${PLATFORM}/platform/v1/records`, { method: "POST", headers, body: records, signal })
-      const text = await response.text()
-      if (response.ok) return text
-      if (response.status < 500 && ![409, 429].includes(response.status)) {
-        console.error(`batch ${batch} was refused: ${text}`)
+      const response = await fetch(`${PLATFORM}/platform/v1/records`, {
+        method: "POST",
+        headers,
+        body: records,
+        redirect: "manual",
+        signal: AbortSignal.timeout(60_000)
+      })
+      const { status } = response
+      const answer = await response.text()
+      if (status === 200 && isAccepted(answer, records.split("\n").length)) return answer
+      if (status >= 300 && status < 500 && ![409, 429].includes(status)) {
+        console.error(`batch ${batch} was refused: ${status} ${answer}`)
         process.exit(1)
       }
       const after = response.headers.get("retry-after") ?? ""
       if (/^\d{1,6}$/.test(after)) wait = Number(after)
-      console.error(`batch ${batch} is sent again: ${response.status}`)
+      console.error(`batch ${batch} is sent again: ${status} ${answer.slice(0, 200)}`)
     } catch (error) {
       // No answer: the batch may or may not have been applied.
       console.error(`batch ${batch} is sent again: ${error}`)
@@ -52,7 +67,7 @@ const reconcile = async (): Promise<boolean> => {
   const vaults = await db.query("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'")
   for (const { id } of vaults.rows) {
     const url = `${CUSTODY_URL}/v1/vaults/${id}/transactions/export?format=ndjson`
-    const response = await fetch(url, { headers: { authorization: `Bearer ${CUSTODY_API_KEY}` } })
+    const response = await fetch(url, { headers: { authorization: `Bearer ${CUSTODY_API_KEY}` }, redirect: "manual" })
     if (!response.ok) throw new Error(`${url} answered ${response.status}`)
     const { rows } = await db.query("SELECT * FROM custody_reconcile($1, $2)", [id, await response.text()])
     console.log(id, rows[0])

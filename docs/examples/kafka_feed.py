@@ -1,10 +1,11 @@
 """Sends the custody records of a Kafka topic to the service until it is stopped. Needs confluent-kafka."""
 
+import json
 import os
+import re
 import sys
 from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -21,6 +22,9 @@ consumer = Consumer({
 })
 producer = Producer({"bootstrap.servers": os.environ["KAFKA"]})
 
+# The codes of a batch that the service refuses because of its records.
+INVALID = ("invalid_body", "malformed_json", "payload_too_large")
+
 # Errors of a commit while the programs of the group share the partitions out again.
 MOVING = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS, KafkaError.UNKNOWN_MEMBER_ID)
 
@@ -28,6 +32,18 @@ MOVING = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS, Kafka
 unsent: dict[int, list[Message]] = {}
 # The offset at which a partition's current batch ends. The committed offset, where it starts, has it as metadata.
 ends: dict[int, int] = {}
+
+
+class AnyStatus(HTTPErrorProcessor):
+    """Returns every response as it is: no redirect is followed, which would take the token elsewhere."""
+
+    def http_response(self, request, response):
+        return response
+
+    https_response = http_response
+
+
+http = build_opener(AnyStatus)
 
 
 def read(seconds: int) -> None:
@@ -84,41 +100,47 @@ def send_batch(partition: int) -> bool:
     batch = [message for message in messages if message.offset() < end]
 
     key = f"{TOPIC}-{partition}-{batch[0].offset()}-{end}"
-    status, wait = 0, 1
     try:
-        with urlopen(request(key, batch), timeout=60) as response:
-            status, answer = response.status, response.read().decode()
-    except HTTPError as error:
-        status, answer = error.code, error.read().decode()
-        after = error.headers.get("Retry-After", "")
-        wait = int(after) if after.isdecimal() else 1
+        with http.open(request(key, batch), timeout=60) as response:
+            status, answer = response.status, response.read().decode(errors="replace")
+            after = response.headers.get("Retry-After", "")
     except (OSError, HTTPException) as error:
         # No answer: the batch may or may not have been applied.
-        answer = repr(error)
+        status, answer, after = 0, repr(error), ""
 
-    if status == 200:
+    invalid = status in (400, 413) and field(answer, "code") in INVALID
+    if status == 200 and field(answer, "received") == len(batch):
         print(key, answer, flush=True)
         finish(partition, end)
-    elif status in (400, 413) and len(batch) > 1:
+    elif invalid and len(batch) > 1:
         # Nothing was applied: halves are sent until the invalid record is alone.
         begin(partition, batch[len(batch) // 2].offset())
-    elif status in (400, 413):
+    elif invalid:
         set_aside(batch[0], f"{key} was refused: {answer}")
         finish(partition, end)
-    elif status == 0 or status >= 500 or status in (409, 429):
-        print(f"{key} is sent again: {status} {answer}", file=sys.stderr)
+    elif status < 300 or status >= 500 or status in (409, 429):
+        print(f"{key} is sent again: {status} {answer[:200]}", file=sys.stderr)
         # Reading nothing keeps the partitions meanwhile.
         consumer.pause(consumer.assignment())
-        read(wait)
+        read(int(after) if after.isdecimal() else 1)
         consumer.resume(consumer.assignment())
     else:
-        raise SystemExit(f"{key} was refused: {answer}")
+        raise SystemExit(f"{key} was refused: {status} {answer}")
     return True
 
 
+def field(answer: str, name: str) -> object:
+    """A field of the service's answer. None if the answer is something else, such as the page of a gateway."""
+    try:
+        return json.loads(answer)[name]
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
 def request(key: str, batch: list[Message]) -> Request:
-    # A record is one line. JSON has line breaks only between its tokens.
-    lines = [(b"null" if message.value() is None else message.value()).replace(b"\n", b" ") for message in batch]
+    # A record is one line: JSON has line breaks only between its tokens. The service skips blank lines, but refuses null.
+    values = [message.value() or b"" for message in batch]
+    lines = [value.replace(b"\n", b" ") if re.search(rb"[!-~]", value) else b"null" for value in values]
     headers = {
         "Authorization": f"Bearer {os.environ['PLATFORM_TOKEN']}",
         "Content-Type": "application/x-ndjson",

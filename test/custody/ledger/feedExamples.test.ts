@@ -4,6 +4,7 @@ import * as path from "node:path"
 import pg from "pg"
 import { useApp } from "../../support/app.ts"
 import { documentText } from "../../support/document.ts"
+import { Gateway } from "../../support/Gateway.ts"
 import { maven, outcome, python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
 import { until } from "../../support/receiver.ts"
@@ -30,6 +31,8 @@ const languages = [
 ]
 
 const app = useApp(["api"])
+const gateway = new Gateway(app)
+afterAll(() => gateway.stop())
 
 for (const [index, { command, database, name, skipped }] of languages.entries()) {
   describe.skipIf(skipped !== "")(`the example in ${name}${skipped}`, () => {
@@ -151,6 +154,26 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       await allSent()
     })
 
+    test("takes no answer of a gateway for the service's, and sends no token elsewhere", async () => {
+      await kill()
+      await insert([transaction(ours, first + 80_000)])
+      env = { ...env, PLATFORM: gateway.url }
+      for (const page of [gateway.redirect, gateway.badRequest]) {
+        gateway.instead = page
+        const stopped = start()
+        expect(await stopped.exited).toBe(1)
+        expect(await new Response(stopped.stderr).text()).toContain(`was refused: ${page().status}`)
+      }
+      gateway.instead = gateway.maintenance
+      const before = gateway.answered
+      start()
+      await until("a batch is sent again", () => gateway.answered > before + 2)
+      expect(await count("sent_at IS NULL")).toBe(1)
+      gateway.instead = undefined
+      await allSent()
+      expect(gateway.strays).toEqual([])
+    })
+
     test("reconciles each vault, and names transactions that differ", async () => {
       env = { ...env, CUSTODY_API_KEY: (await app.key(`user_${name}`)).secret }
       // Other texts of the same values: upper case, trailing zeros, and no index.
@@ -170,7 +193,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       const equal = await reconciled()
       expect([equal.code, equal.error]).toEqual([0, ""])
       expect(equal.out).toContain(ours)
-      expect(equal.out).toContain(String(HISTORY + NEW + 5))
+      expect(equal.out).toContain(String(HISTORY + NEW + 6))
       await platform.query("UPDATE custody_outbox SET record = jsonb_set(record, '{amount}', '\"3\"') WHERE record->>'hash' = $1", [
         hash(first)
       ])

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
 import { useApp } from "../../support/app.ts"
+import { Gateway } from "../../support/Gateway.ts"
 import { Kafka, kafka } from "../../support/kafka.ts"
 import { python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
@@ -22,25 +23,12 @@ const languages = [
 
 const app = useApp(["api"])
 const broker = new Kafka()
-/** Told of each answer of the service before a program gets it. */
-let onAnswer: (status: number) => Promise<void> | void = () => {}
-const between = Bun.serve({
-  hostname: "127.0.0.1",
-  port: 0,
-  fetch: async (request) => {
-    const { pathname } = new URL(request.url)
-    const sent = await request.arrayBuffer()
-    const { headers, method } = request
-    const answer = await fetch(`${app.main?.platformUrl}${pathname}`, { method, headers, body: sent }).catch(() => undefined)
-    await onAnswer(answer?.status ?? 0)
-    return answer ?? new Response(null, { status: 502 })
-  }
-})
+const gateway = new Gateway(app)
 
 describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () => {
   beforeAll(() => broker.start())
   afterAll(async () => {
-    await between.stop(true)
+    await gateway.stop()
     await broker.stop()
   })
 
@@ -59,7 +47,7 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
           ...process.env,
           KAFKA: broker.address,
           TOPIC: topic,
-          PLATFORM: between.url.origin,
+          PLATFORM: gateway.url,
           PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"]
         }
         const child = Bun.spawn([...command], { cwd: examples, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
@@ -75,9 +63,9 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
       /** Kills so many after the service has applied a batch, before its answer arrives. */
       const killedAtAnswer = (count: number) =>
         new Promise<void>((resolve) => {
-          onAnswer = async (status) => {
+          gateway.onAnswer = async (status) => {
             if (status !== 200) return
-            onAnswer = () => {}
+            gateway.onAnswer = () => {}
             await kill(count)
             resolve()
           }
@@ -164,15 +152,36 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
       test("sets refused messages aside with their reasons, and sends all others", async () => {
         const [pending = "", confirmed = ""] = states(0, LATER + 4)
         const wrong = JSON.stringify(transaction(vaultOf(0), number(0, LATER + 5), { amount: "-1" }))
-        await send(0, [pending, "no JSON", undefined, wrong, JSON.stringify(JSON.parse(confirmed), null, 2)])
+        await send(0, [pending, "no JSON", undefined, "\u00a0 ", wrong, JSON.stringify(JSON.parse(confirmed), null, 2)])
         await send(1, states(1, LATER + 4))
         await allSent()
-        expect(await broker.refused(`${topic}-refused`, 3)).toEqual([
+        expect(await broker.refused(`${topic}-refused`, 4)).toEqual([
           { value: "no JSON", reason: expect.stringContaining("line 1: is not JSON") },
           { value: undefined, reason: expect.stringContaining("line 1: must be a JSON object") },
+          { value: "\u00a0 ", reason: expect.stringContaining("line 1: must be a JSON object") },
           { value: wrong, reason: expect.stringContaining("line 1: amount must be a decimal string") }
         ])
         expect(await events()).toEqual(eachOnce(LATER + 5))
+      })
+
+      test("takes no answer of a gateway for the service's, and sends no token elsewhere", async () => {
+        await kill()
+        for (const partition of PARTITIONS) await send(partition, states(partition, LATER + 5))
+        for (const page of [gateway.redirect, gateway.badRequest]) {
+          gateway.instead = page
+          const child = start()
+          expect(await child.exited).toBe(1)
+          running.delete(child)
+          expect(await new Response(child.stderr).text()).toContain(`was refused: ${page().status}`)
+        }
+        gateway.instead = gateway.maintenance
+        const before = gateway.answered
+        start()
+        await until("a batch is sent again", () => gateway.answered > before + 2)
+        gateway.instead = undefined
+        await allSent()
+        expect(await events()).toEqual(eachOnce(LATER + 6))
+        expect(gateway.strays).toEqual([])
       })
     })
   }
