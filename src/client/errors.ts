@@ -63,7 +63,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** A verification was not possible, because of what was given to it; `message` is the reason. */
+/** A verification was not possible; `message` is the reason. */
 export class NotVerifiable extends Error {
   override readonly name = "NotVerifiable"
 }

@@ -39,6 +39,7 @@ export {
   type SignedCheckpoint,
   type Verification,
   type Verifier,
+  type VerifyEventsOptions,
   verifyCheckpoint,
   verifyEvents
 } from "./verifyEvents.ts"

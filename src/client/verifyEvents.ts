@@ -29,6 +29,23 @@ export const emptyChain = (): Uint8Array => new Uint8Array(32)
 /** A checkpoint without its place in the feed: a statement and its signature. */
 export type SignedCheckpoint = Omit<KeptCheckpoint, "resumeCursor">
 
+/** Options of {@link verifyEvents}. */
+export interface VerifyEventsOptions extends KeyOptions {
+  /** Now, in Unix seconds; default: the clock's. */
+  readonly now?: number | undefined
+}
+
+/** Most milliseconds between the current checkpoint's time and the clock. */
+const CURRENT_MS = 600_000
+
+/** Throws if the current checkpoint is an old one: those are signed too, and what came later would be missing unnoticed. */
+const requireCurrent = (to: EventCheckpoint, since: KeptCheckpoint | undefined, now: number): void => {
+  const current = `The service returned a checkpoint of ${to.at} as the current one`
+  if (since !== undefined && to.at < since.at) throw new NotVerifiable(`${current}, which is before the stored one of ${since.at}.`)
+  if (!(Math.abs(now - Date.parse(to.at)) <= CURRENT_MS))
+    throw new NotVerifiable(`${current}, but the clock says ${new Date(now).toISOString()}: more than 10 minutes apart.`)
+}
+
 /** Why a checkpoint is invalid; undefined if a published key signed its content for this entity. */
 export const verifyCheckpoint = async (one: SignedCheckpoint, entityId: string, { keys }: PublishedKeys): Promise<string | undefined> => {
   if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
@@ -64,13 +81,13 @@ const eventFault = (event: unknown, entityId: string): string | undefined => {
 /**
  * Verifies the events of an entity between two checkpoints: `since`, or else the oldest one still in the log, and the
  * current one. Every field that an event repeats from its payload is compared with it. Rejects with {@link NotVerifiable}
- * if that is not possible.
+ * if that is not possible, or if the current checkpoint is before `since` or more than 10 minutes from the clock.
  */
 export const verifyEvents = async (
   custody: Verifier,
   entityId: string,
   since?: KeptCheckpoint,
-  { keys: pinned }: KeyOptions = {}
+  { keys: pinned, now }: VerifyEventsOptions = {}
 ): Promise<Verification> => {
   if (since !== undefined && !isKept(since)) throw new NotVerifiable("The stored checkpoint is not a checkpoint.")
   const keys = await trustedKeys(custody, pinned)
@@ -87,6 +104,7 @@ export const verifyEvents = async (
     const fault = await verifyCheckpoint(one, entityId, keys)
     if (fault !== undefined) return { complete: false, difference: fault }
   }
+  requireCurrent(to, since, now === undefined ? Date.now() : now * 1_000)
 
   const marks = [...kept, to]
   const seen = new Set<string>()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import unittest
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ VECTORS = json.loads((Path(__file__).parents[3] / "src/client/chain-vectors.json
 ENTITY = "entity_1"
 FIRST, LAST = ({**one, "resumeCursor": f"c{one['count']}"} for one in VECTORS["checkpoints"])
 KEYS = {"keys": VECTORS["keys"]}
+AT = datetime.fromisoformat(LAST["at"].replace("Z", "+00:00")).timestamp()
+verify = partial(verify_events, now=AT)
 
 
 def row(payload: dict[str, Any]) -> dict[str, Any]:
@@ -67,17 +71,17 @@ class VerifyEvents(unittest.TestCase):
             state = chain_hash(state, json.loads(payload))
             self.assertEqual(state.hex(), expected)
         for pages in ([ROWS], [[one] for one in ROWS], [ROWS[:2], [], ROWS[2:]]):
-            found = verify_events(service(*pages), ENTITY)
+            found = verify(service(*pages), ENTITY)
             self.assertEqual((found.events, found.from_ and found.from_.count, found.to.count), (5, 0, 5))
-        self.assertEqual(verify_events(service(ROWS), ENTITY, FIRST, keys=KEYS).events, 5)
-        self.assertEqual(verify_events(service([]), ENTITY, LAST).events, 0)
+        self.assertEqual(verify(service(ROWS), ENTITY, FIRST, keys=KEYS).events, 5)
+        self.assertEqual(verify(service([]), ENTITY, LAST).events, 0)
 
     def test_each_invalid_checkpoint_of_the_vectors_is_refused(self) -> None:
         for one in VECTORS["invalid"]:
             with self.subTest(one["name"]):
-                self.differs("checkpoint", lambda: verify_events(service(ROWS, latest=one["checkpoint"]), ENTITY))
+                self.differs("checkpoint", lambda: verify(service(ROWS, latest=one["checkpoint"]), ENTITY))
                 kept = {**one["checkpoint"], "resumeCursor": "c0"}
-                self.differs("checkpoint", lambda: verify_events(service(ROWS), ENTITY, kept))
+                self.differs("checkpoint", lambda: verify(service(ROWS), ENTITY, kept))
 
     def test_an_event_whose_fields_differ_from_its_payload_is_named(self) -> None:
         for name, value in FALSE.items():
@@ -85,8 +89,8 @@ class VerifyEvents(unittest.TestCase):
                 rows = [{**one, name: value} if index == at else one for index, one in enumerate(ROWS)]
                 expected = f"^the field {name} of the event {ROWS[at]['id']} differs from its payload$"
                 with self.subTest(name, at=at):
-                    self.differs(expected, lambda: verify_events(service(rows), ENTITY))
-        self.differs("has no payload", lambda: verify_events(service([{**ROWS[0], "payload": None}]), ENTITY))
+                    self.differs(expected, lambda: verify(service(rows), ENTITY))
+        self.differs("has no payload", lambda: verify(service([{**ROWS[0], "payload": None}]), ENTITY))
 
     def test_events_that_are_missing_changed_swapped_or_repeated_are_detected(self) -> None:
         other = row({**ROWS[1]["payload"], "data": {}})
@@ -99,21 +103,31 @@ class VerifyEvents(unittest.TestCase):
             ([ROWS, [ROWS[4]]], f"^the event {ROWS[4]['id']} is repeated$"),
         ):
             with self.subTest(expected):
-                self.differs(expected, lambda: verify_events(service(*pages), ENTITY))
+                self.differs(expected, lambda: verify(service(*pages), ENTITY))
 
     def test_only_the_given_keys_are_trusted(self) -> None:
         false = {"keys": [{**VECTORS["keys"][0], "x": "A" * 43}]}
-        self.differs("does not verify", lambda: verify_events(service(ROWS, keys=false), ENTITY))
-        self.assertEqual(verify_events(service(ROWS, keys=false), ENTITY, keys=KEYS).events, 5)
-        self.differs("does not verify", lambda: verify_events(service(ROWS), ENTITY, keys=false))
+        self.differs("does not verify", lambda: verify(service(ROWS, keys=false), ENTITY))
+        self.assertEqual(verify(service(ROWS, keys=false), ENTITY, keys=KEYS).events, 5)
+        self.differs("does not verify", lambda: verify(service(ROWS), ENTITY, keys=false))
+
+    def test_an_old_checkpoint_in_place_of_the_current_one_proves_nothing(self) -> None:
+        with self.assertRaisesRegex(NotVerifiable, "before the stored one"):
+            verify(service([], latest=FIRST), ENTITY, LAST)
+        for wrong in (AT - 601, AT + 601):
+            with self.subTest(wrong), self.assertRaisesRegex(NotVerifiable, "more than 10 minutes apart"):
+                verify_events(service([]), ENTITY, LAST, now=wrong)
+        with self.assertRaises(NotVerifiable):
+            verify_events(service(ROWS), ENTITY)
+        self.assertEqual(verify_events(service(ROWS), ENTITY, now=AT + 599).events, 5)
 
     def test_an_argument_that_is_not_valid_cannot_be_checked(self) -> None:
         for kept in ({}, {**FIRST, "count": "0"}, {**FIRST, "resumeCursor": None}):
             with self.subTest(kept), self.assertRaises(NotVerifiable):
-                verify_events(service(ROWS), ENTITY, kept)
+                verify(service(ROWS), ENTITY, kept)
         with self.assertRaises(NotVerifiable):
-            verify_events(service(ROWS), ENTITY, keys={"keys": []})
+            verify(service(ROWS), ENTITY, keys={"keys": []})
 
     def test_a_feed_whose_cursor_repeats_is_an_error_and_not_a_loop(self) -> None:
         with self.assertRaises(NoAnswerError):
-            verify_events(service(ROWS[:2], ROWS[2:4], last="p1"), ENTITY)
+            verify(service(ROWS[:2], ROWS[2:4], last="p1"), ENTITY)

@@ -42,13 +42,13 @@ const verifyEntity = async (
   const { verifyEvents } = await import("../../client/index.ts")
   const found = await verifyEvents(custody, entity, stored(since), { keys: stored(keys) })
   if (!found.complete) return found
-  const { events, from } = found
+  const { events, from, to } = found
   const start =
     from === null
       ? "from the first event on"
       : `from the checkpoint of ${from.at} on, which counts ${from.count.toLocaleString("en-US")} earlier events`
   const limit = `${start}; an earlier state is not covered without a stored checkpoint (--since)`
-  return { lines: [complete(events, "events"), ...(since === undefined ? [limit] : [])] }
+  return { lines: [complete(events, `events up to ${to.at}`), ...(since === undefined ? [limit] : [])] }
 }
 
 const verifyVault = async (custody: CustodyClient, vault: string, options: StatementsOptions, keys: string | undefined): Promise<Found> => {

@@ -80,6 +80,21 @@ test("any changed, missing, repeated or swapped event and any wrong checkpoint i
   expect(await differs(latest, (text) => text.replace('"entity_a"', '"entity_z"'))).toMatch(/is of entity_z and not of entity_a$/)
 })
 
+test("an old checkpoint in place of the current one proves nothing", async () => {
+  const latest = "/v1/event-checkpoints/latest"
+  const old = (await app.get(`${latest}?entityId=entity_a`, key)).text
+  await app.feed([transaction("vault_a", 103)])
+  const since = (await app.get(`${latest}?entityId=entity_a`, key)).json
+  const replayed = clientOf(latest, () => old)
+  await expect(verifyEvents(replayed, "entity_a", since)).rejects.toThrow(`which is before the stored one of ${since.at}`)
+  const now = Date.now() / 1_000
+  for (const wrong of [now + 660, now - 660]) {
+    await expect(verifyEvents(replayed, "entity_a", JSON.parse(old), { now: wrong })).rejects.toThrow("more than 10 minutes apart")
+    await expect(verifyEvents(replayed, "entity_a", undefined, { now: wrong })).rejects.toThrow(NotVerifiable)
+  }
+  expect(await verifyEvents(replayed, "entity_a", JSON.parse(old), { now: now + 540 })).toMatchObject({ complete: true, events: 0 })
+})
+
 /** Each field that an event of the feed repeats from its payload, with another value. */
 const falsified = {
   id: "evt_01kdxhwa000000000000000001",
@@ -199,10 +214,13 @@ test("custody verify reports it with exit code 0, 1 or 2", async () => {
   const kept = (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json
   const keys = (await app.get("/v1/jwks.json", key)).json
 
-  expect(await run(...of, "--since", file("kept.json", kept))).toMatchObject({ code: 0, stdout: "complete: 0 events\n" })
+  expect(await run(...of, "--since", file("kept.json", kept))).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^complete: 0 events up to \d{4}-\d\d-\d\dT[\d:.]+Z\n$/)
+  })
   expect(await run(...of, "--keys", file("keys.json", keys))).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^complete: \d+ events\nfrom the first event on; an earlier state is not covered .*\n$/)
+    stdout: expect.stringMatching(/^complete: \d+ events up to \S+Z\nfrom the first event on; an earlier state is not covered .*\n$/)
   })
   await app.sql(`INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
     SELECT 'entity_a', date_trunc('day', now(), 'UTC'), 0, decode(repeat('00', 32), 'hex'), 0`)
@@ -217,6 +235,9 @@ test("custody verify reports it with exit code 0, 1 or 2", async () => {
     code: 1,
     stderr: expect.stringMatching(/^differs: the field kind of the event evt_\w+ differs/)
   })
+  const later = file("later.json", (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json)
+  proxy.tamper((text, target) => (target.startsWith("/v1/event-checkpoints/latest") ? JSON.stringify(kept) : text))
+  expect(await run(...of, "--since", later)).toMatchObject({ code: 2, stderr: expect.stringContaining("before the stored one") })
   proxy.tamper(String)
   const others = { keys: [{ ...keys.keys[0], x: "A".repeat(43) }] }
   for (const [args, message] of [

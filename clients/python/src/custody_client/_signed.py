@@ -21,7 +21,7 @@ class VerificationError(Exception):
 
 
 class NotVerifiable(Exception):
-    """A verification was not possible, because of what was given to it."""
+    """A verification was not possible; the message is the reason."""
 
 
 def trusted_keys(published: Mapping[str, Any], pinned: Model | Mapping[str, Any] | None) -> list[JsonObject]:

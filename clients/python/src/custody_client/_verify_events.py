@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from ._caller import Caller
@@ -34,15 +36,17 @@ def verify_events(
     since: EventCheckpoint | Mapping[str, Any] | None = None,
     *,
     keys: SigningKeySet | Mapping[str, Any] | None = None,
+    now: float | None = None,
 ) -> VerifiedEvents:
     """Verifies the events of an entity between ``since``, or else the oldest checkpoint in the log, and the current one.
 
     ``since`` is a checkpoint that you stored, as the client or as the API returned it. ``keys`` is a JSON Web Key Set that you
     stored: only its keys are trusted, instead of those that the service publishes. Every field that an event repeats from its
-    payload is compared with it.
+    payload is compared with it. ``now`` is in Unix seconds and by default the clock's time.
 
-    Raises :class:`VerificationError` if something differs, :class:`NotVerifiable` for arguments that are not valid, and
-    ``ImportError`` without ``cryptography``, which ``pip install 'custody-client[verify]'`` installs.
+    Raises :class:`VerificationError` if something differs, :class:`NotVerifiable` for arguments that are not valid or if the
+    current checkpoint is before ``since`` or more than 10 minutes from ``now``, and ``ImportError`` without ``cryptography``, which
+    ``pip install 'custody-client[verify]'`` installs.
     """
     start = None if since is None else raw_of(since)
     if start is not None and not _is_checkpoint(start):
@@ -52,6 +56,8 @@ def verify_events(
         _verify_checkpoint(start, entity_id, trusted)
     to = client._call(dict[str, Any], "GET", "/v1/event-checkpoints/latest", query={"entityId": entity_id})
     _verify_checkpoint(to, entity_id, trusted)
+    current = decode(EventCheckpoint, to)
+    _require_current(current, start, time.time() if now is None else now)
     marks: list[JsonObject] = [to]
     for one in client._pages(dict[str, Any], "/v1/event-checkpoints", query={"entityId": entity_id}):
         if one.get("resumeCursor") is None or (start is not None and str(one.get("at")) <= start["at"]):
@@ -67,7 +73,7 @@ def verify_events(
     _compare_feed(client, entity_id, start, marks)
     count: int = to["count"] - (0 if start is None else start["count"])
     from_ = None if start is None else decode(EventCheckpoint, dict(start))
-    return VerifiedEvents(events=count, from_=from_, to=decode(EventCheckpoint, to))
+    return VerifiedEvents(events=count, from_=from_, to=current)
 
 
 def _is_checkpoint(one: object) -> bool:
@@ -85,6 +91,20 @@ def _verify_checkpoint(one: JsonObject, entity_id: str, keys: list[JsonObject]) 
         raise VerificationError(f"the signature of the checkpoint of {at} does not verify")
     if not _is_checkpoint(one) or not all(equal(claims.get(name), one[name]) for name in ("entityId", "count", "hash", "at")):
         raise VerificationError(f"the signature of the checkpoint of {at} is for different content")
+
+
+_CURRENT_SECONDS = 600
+"""Most seconds between the current checkpoint's time and the clock."""
+
+
+def _require_current(to: EventCheckpoint, start: JsonObject | None, now: float) -> None:
+    """Refuses an old checkpoint as the current one: those are signed too, and what came later would be missing unnoticed."""
+    current = f"The service returned a checkpoint of {to.raw['at']} as the current one"
+    if start is not None and to.raw["at"] < start["at"]:
+        raise NotVerifiable(f"{current}, which is before the stored one of {start['at']}.")
+    if abs(now - to.at.timestamp()) > _CURRENT_SECONDS:
+        clock = datetime.fromtimestamp(now, timezone.utc).isoformat()
+        raise NotVerifiable(f"{current}, but the clock says {clock}: more than 10 minutes apart.")
 
 
 def chain_hash(before: bytes, payload: object) -> bytes:
