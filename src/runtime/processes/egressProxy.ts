@@ -98,10 +98,11 @@ export const openTunnel = (
   request.on("error", ({ message }) => fail("PROXY_ERROR", message))
   request.on("close", () => fail("PROXY_ERROR", "the proxy closed the connection"))
   request.on("connect", ({ statusCode = 0 }, socket, head) => {
-    // The endpoint sends nothing before the first byte of the handshake.
-    if (statusCode >= 200 && statusCode < 300 && head.length === 0) return end(null, socket)
+    const opened = statusCode >= 200 && statusCode < 300
+    if (opened && head.length === 0) return end(null, socket)
     socket.destroy()
-    fail(GATEWAY.has(statusCode) ? "PROXY_GATEWAY" : "PROXY_ERROR", `the proxy answered ${statusCode}`)
+    // An endpoint that sends anything before the first byte of the handshake has no TLS.
+    fail(opened || GATEWAY.has(statusCode) ? "PROXY_GATEWAY" : "PROXY_ERROR", `the proxy answered ${statusCode}`)
   })
   request.end()
 }

@@ -278,7 +278,7 @@ describe.concurrent("the effect of a proxy on an attempt", () => {
     "answers without end": [(near) => near.write("HTTP/1.1 200 OK\r\nX-Long: ".padEnd(100_000, "x")), "proxy_error"],
     "closes at once": [(near) => near.destroy(), "proxy_error"],
     "is silent": [() => {}, "proxy_error"],
-    "speaks for the endpoint": [says("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), "proxy_error"],
+    "leads to one that speaks first": [says("HTTP/1.1 200 OK\r\n\r\n220 mail.example.com ESMTP\r\n"), "network_error"],
     "says 200 and closes": [(near) => near.end("HTTP/1.1 200 OK\r\n\r\n"), "connection_reset"],
     "says 200 and then what is no TLS": [
       (near) => {
