@@ -45,3 +45,10 @@ const withoutPort = (text: string): string => /^\[(.+)\](?::\d+)?$/.exec(text)?.
 /** The client as rate limits count it: in IPv6 the /64, because one client has a whole /64. */
 export const networkOf = (address: IPv4 | IPv6): string =>
   address.kind() === "ipv4" ? address.toString() : address.toByteArray().slice(0, 8).join(".")
+
+/** The wider network around a client, which one site or customer may have as a whole: in IPv6 the /48, in IPv4 the /24. */
+export const siteOf = (address: IPv4 | IPv6): string =>
+  address
+    .toByteArray()
+    .slice(0, address.kind() === "ipv4" ? 3 : 6)
+    .join(".")

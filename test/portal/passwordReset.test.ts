@@ -255,6 +255,18 @@ describe("a new password by e-mail", () => {
   })
 })
 
+test("requests for a new password are limited per wider network", async () => {
+  const statuses = async (site: (number: number) => string, count: number) => {
+    const answers = Array.from({ length: count }, (_, number) => ask(`${crypto.randomUUID()}@example.com`, site(number)))
+    return [...new Set((await Promise.all(answers)).map(({ status }) => status))].sort()
+  }
+  for (const site of [(number: number) => `2001:db8:48:${number}::1`, (number: number) => `192.0.3.${number % 256}`]) {
+    for (let part = 0; part < 3; part++) expect(await statuses((number) => site(part * 100 + number), 100)).toEqual([200])
+    expect(await statuses((number) => site(300 + number), 1)).toEqual([429])
+  }
+  expect(await statuses((number) => `2001:db8:49:${number}::1`, 1)).toEqual([200])
+})
+
 describe.skipIf(!hasBrowser)("a new password in a browser", () => {
   test("leads from the sign-in page over the mail to a sign-in with the second factor", async () => {
     const known = await person("user_p")

@@ -90,6 +90,29 @@ describe("signing in", () => {
   })
 })
 
+describe("password checks", () => {
+  test("from one wider network leave room for those from elsewhere", async () => {
+    app.patient = false
+    for (const [site, elsewhere] of [
+      [(number: number) => `2001:db8:48:${number}::1`, "2001:db8:49::1"],
+      [(number: number) => `192.0.3.${number}`, "192.0.4.1"]
+    ] as const) {
+      const { promise: refused, resolve } = Promise.withResolvers<void>()
+      const guesses = Array.from({ length: 80 }, async (_, number) => {
+        const { json, status } = await signIn(`nobody${number}@example.com`, "a wrong guess", site(number))
+        if (status === 503) resolve()
+        return [status, json.detail]
+      })
+      await Promise.race([refused, Promise.all(guesses)])
+      expect((await signIn("user_b@example.com", PASSWORD, elsewhere)).status).toBe(200)
+      const answers = await Promise.all(guesses)
+      expect(answers).toContainEqual([401, "The e-mail address or the password is incorrect."])
+      expect(answers).toContainEqual([503, "Too many people are signing in right now. Try again."])
+    }
+    app.patient = true
+  })
+})
+
 describe("the second factor", () => {
   test("locks after five wrong codes on every path, and longer after five more", async () => {
     const half = new Visitor(app)

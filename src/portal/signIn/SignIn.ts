@@ -8,7 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
-import { networkOf } from "../../http/ClientAddress.ts"
+import { networkOf, siteOf } from "../../http/ClientAddress.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -32,10 +32,13 @@ const PER_ACCOUNT_ANYWHERE = 50
 const WINDOW_MS = 900_000
 /** Links for a new password per account and hour, from all addresses: each is an e-mail, and ends the link before it. */
 const RESETS = 5
+/** Requests for a new password per site ({@link siteOf}), within {@link WINDOW_MS}. */
+const RESETS_OF_SITE = 300
 
-/** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins that may wait for one. */
+/** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins in or before one, in total and of one site. */
 const CHECKS = 2,
-  WAITING = 50
+  WAITING = 50,
+  WAITING_OF_SITE = 5
 
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is incorrect.")
 
@@ -70,6 +73,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const ofCallback = yield* attempts("callback", PER_ADDRESS)
     const ofAccountHere = yield* attempts("account at address", PER_ACCOUNT)
     const ofAccount = yield* attempts("account", PER_ACCOUNT_ANYWHERE)
+    const ofResetSite = yield* attempts("reset site", RESETS_OF_SITE)
 
     const ofReset = yield* slidingWindows({ name: "password reset", limit: RESETS, windowMs: 3_600_000 })
 
@@ -78,6 +82,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         ? Effect.void
         : Effect.flatMap(window.take(key), (wait) => (wait === 0 ? Effect.void : tooMany("Too many attempts.", Math.ceil(wait / 1_000))))
     const address = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : networkOf(client)))
+    const site = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : siteOf(client)))
     const spendOfAddress = Effect.flatMap(address, (from) => spend(ofAddress, from))
     /** The account of an address in lower case. Hashed, so that text typed by strangers is not stored. */
     const accountOf = (email: string) => createHash("sha256").update(email).digest("base64url")
@@ -88,18 +93,17 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       })
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
-    let waiting = 0
-    /** Waits for a free core to check a password; rejects the attempt if too many wait, from however many addresses. */
+    /** The sites of attempts whose password is or waits to be checked. */
+    const waiting: Array<string> = []
+    /** Waits for a free core to check a password; rejects the attempt if too many wait, in total or from its site. */
     const inTurn = <A, E, R>(check: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem<"service_unavailable">, R> =>
-      Effect.suspend((): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
-        if (waiting >= WAITING)
+      Effect.flatMap(site, (from): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
+        if (waiting.length >= WAITING || waiting.filter((one) => one === from).length >= WAITING_OF_SITE)
           return problem("service_unavailable", "Too many people are signing in right now. Try again.", { headers: { "retry-after": "2" } })
-        waiting++
+        waiting.push(from)
         return Effect.ensuring(
           checks.withPermits(1)(check),
-          Effect.sync(() => {
-            waiting--
-          })
+          Effect.sync(() => waiting.splice(waiting.indexOf(from), 1))
         )
       })
 
@@ -202,6 +206,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           const email = folded(typed)
           yield* spendOfAddress
+          yield* Effect.flatMap(site, (from) => spend(ofResetSite, from))
           yield* spend(ofReset, accountOf(email))
           yield* resets.request(email)
         }),
