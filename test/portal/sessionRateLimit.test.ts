@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test"
 import { useApi } from "../support/api.ts"
 import { smallest, user } from "../support/records.ts"
 import { short } from "../support/webhookFixtures.ts"
-import { signedIn, Visitor } from "./client.ts"
+import { signedIn, type Visitor } from "./client.ts"
 
 const app = useApi({ RATE_LIMIT: "2/1s burst 20" })
 let one: Visitor, other: Visitor
@@ -22,10 +22,4 @@ test("a session's requests count against its user's rate limit and no other's", 
   expect(refused.length).toBeGreaterThanOrEqual(20)
   for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0)
   expect((await other.get("/api/search?q=vault")).status).toBe(200)
-})
-
-test("unauthenticated requests to the identity provider's redirect are limited per address", async () => {
-  const callback = () => new Visitor(app).get("/api/auth/callback/oidc?state=made-up&code=made-up")
-  for (let number = 1; number <= 30; number++) expect([number, (await callback()).status]).toEqual([number, 302])
-  expect(short(await callback())).toBe("429 rate_limited")
 })
