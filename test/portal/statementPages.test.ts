@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Download, Page } from "playwright-core"
-import { verifyCheckpoint, verifyStatement } from "../../src/client/index.ts"
+import { type Statement, verifyCheckpoint, verifyStatement } from "../../src/client/index.ts"
 import { dayOf, timeOf } from "../custody/statements/statementFixtures.ts"
 import { cli } from "../support/app.ts"
 import { transaction, user, vault } from "../support/records.ts"
@@ -58,6 +58,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
   test("a vault's statements are listed and verified, and their files verify elsewhere", async () => {
     await portal.goto("/vaults/vault_s")
     await page.getByRole("tab", { name: "Statements" }).click()
+    await page.getByLabel("Month").selectOption(DAY.slice(0, 7))
     const row = page.getByRole("row", { name: new RegExp(DAY) })
     await row.getByText("Verified", { exact: true }).waitFor()
     await portal.expectAccessible("statements")
@@ -77,7 +78,8 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
       "2"
     ])
     await portal.expectAccessible("a statement")
-    const { text: json } = await saved(() => page.getByRole("button", { name: "JSON" }).click())
+    const { name, text: json } = await saved(() => page.getByRole("button", { name: "JSON" }).click())
+    expect(name).toBe(`Statements-statement-${DAY}-2.json`)
     expect(await verifyStatement(JSON.parse(json), (await app.get("/v1/jwks.json")).json)).toMatchObject({ valid: true })
     expect((await saved(() => page.getByRole("button", { name: "CSV" }).click())).text).toContain("ethereum/native,ETH,")
     await page.getByRole("link", { name: "1", exact: true }).click()
@@ -101,13 +103,46 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     expect(await still.getByRole("img", mark).count()).toBe(0)
     await page.getByText("Other is the change of a balance that no transaction and no fee explains").waitFor()
     await portal.expectAccessible("the sums of a month")
-    const csv = async () => (await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())).text
+    const month = `Statements-statements-${DAY.slice(0, 7)}`
+    const csv = async () => {
+      const { name, text } = await saved(() => page.getByRole("button", { name: "Sums as CSV" }).click())
+      expect(name).toBe(`${month}.csv`)
+      return text
+    }
     expect(await csv()).toMatch(/^asset,symbol,.*\r\nethereum\/native,ETH,'.*,'3,'0.25,'0,.*\r\nethereum\/erc20.*,USDC,.*\r\n$/)
     await page.getByLabel("Moved only").check()
     await still.waitFor({ state: "detached" })
     expect(await sums.count()).toBe(1)
     expect(await csv()).toMatch(/^asset,symbol,.*\r\nethereum\/native,ETH,.*\r\n$/)
-    expect((await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())).text).toContain(`${DAY},2,ethereum/native,ETH,`)
+    const byDay = await saved(() => page.getByRole("button", { name: "Days as CSV" }).click())
+    expect(byDay.name).toBe(`${month}-days.csv`)
+    expect(byDay.text).toContain(`${DAY},2,ethereum/native,ETH,`)
+  })
+
+  test("the days of the chosen month are listed, and the unexplained ones marked", async () => {
+    const month = dayOf(-40).slice(0, 7)
+    const { data } = (await app.get("/v1/vaults/vault_s/statements?limit=500", (await app.key("user_a")).secret)).json
+    const days = (data as ReadonlyArray<Statement>).filter(({ date }) => date.startsWith(month))
+    const marked = days.filter(({ assets }) => assets.some(({ other }) => other !== "0"))
+    expect([marked.length > 0, marked.length < days.length]).toEqual([true, true])
+    await portal.goto("/vaults/vault_s?show=statements")
+    await page.getByLabel("Month").selectOption(month)
+    const links = page.getByRole("table", { name: "Statements" }).getByRole("rowheader")
+    const checkDays = async () => {
+      await page.getByRole("link", { name: days[0]?.date ?? "" }).waitFor()
+      expect((await links.allTextContents()).map((text) => text.trim())).toEqual(days.map(({ date }) => date))
+      const withMark = links.filter({ has: page.getByRole("img", { name: "Not explained by transactions" }) })
+      expect((await withMark.allTextContents()).map((text) => text.trim())).toEqual(marked.map(({ date }) => date))
+    }
+    await checkDays()
+    await page.getByText("In the list below, this mark is beside the days with such a change.").waitFor()
+    await page.reload()
+    await checkDays()
+    const [one] = marked
+    await page.getByRole("link", { name: one?.date ?? "" }).click()
+    await portal.heading(`Statement of ${one?.date}`).waitFor()
+    await page.getByRole("link", { name: "Statements", exact: true }).click()
+    await checkDays()
   })
 
   test("every month since the first statement can be chosen, and no other", async () => {

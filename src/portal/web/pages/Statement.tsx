@@ -2,6 +2,7 @@
 import { ChevronLeft, ChevronRight } from "lucide-react"
 import { Link, useParams, useSearchParams } from "react-router"
 import type { Statement } from "../../../client/index.ts"
+import { fileLabel } from "../../../values/fileLabel.ts"
 import { getText } from "../api.ts"
 import { useOne } from "../data.ts"
 import { dayAfter } from "../days.ts"
@@ -23,7 +24,7 @@ export const StatementPage = () => {
   const found = useOne(path)
   const newest = useOne(`/v1/vaults/${id}/statements/${date}`)
   const days = useOne(`/vaults/${id}/statement-days`).data
-  const back = [`/vaults/${id}?show=statements`, vault.data?.label ?? "Vault"] as const
+  const back = [`/vaults/${id}?show=statements&month=${date.slice(0, 7)}`, vault.data?.label ?? "Vault"] as const
   const statement = found.data
   if (statement === undefined) {
     return (
@@ -32,7 +33,7 @@ export const StatementPage = () => {
       </Page>
     )
   }
-  const name = `statement-${date}-${statement.revision}`
+  const name = `${fileLabel(vault.data?.label ?? "") || id}-statement-${date}-${statement.revision}`
   return (
     <Page
       title={`Statement of ${date}`}

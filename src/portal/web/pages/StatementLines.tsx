@@ -1,7 +1,7 @@
 /** The table of a statement's lines. */
 import { CircleAlert, FileCheck2 } from "lucide-react"
 import type { ReactNode } from "react"
-import type { StatementLine } from "../../../client/index.ts"
+import type { Statement, StatementLine } from "../../../client/index.ts"
 import { assetParts, networkName } from "../chains.ts"
 import { listOf } from "../list.ts"
 import { Amount, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
@@ -19,21 +19,29 @@ const amounts = [
 ] as const
 
 /** Marks an amount that no transaction explains. */
-const Mark = () => (
+export const Mark = () => (
   <span className="mark" title="Not explained by transactions">
     <CircleAlert role="img" aria-label="Not explained by transactions" size={14} />
   </span>
 )
 
-/** The lines of a statement, or of several that were added up. `empty` says that there are none, and `children` choose among them. */
+/** Whether any of the lines has an amount that no transaction explains. */
+export const isUnexplained = (lines: Statement["assets"]): boolean => lines.some(({ other }) => !isZero(other))
+
+/**
+ * The lines of a statement, or of several that were added up. `empty` says that there are none, `children` choose among them, and
+ * `where` says where to look for an unexplained amount.
+ */
 export const StatementLines = ({
   children,
   empty,
-  lines
+  lines,
+  where
 }: {
   readonly lines: ReadonlyArray<StatementLine>
   readonly empty: string
   readonly children?: ReactNode
+  readonly where?: string
 }) => {
   const [everyDigit, setEveryDigit] = useAllDigits()
   return (
@@ -79,10 +87,10 @@ export const StatementLines = ({
           { label: "Transactions", align: "right", from: "medium", cell: ({ transactionCount }) => transactionCount }
         ]}
         foot={() =>
-          lines.every(({ other }) => isZero(other)) ? null : (
+          !isUnexplained(lines) ? null : (
             <p className="hint">
               <Mark /> Other is the change of a balance that no transaction and no fee explains, such as an adjustment, or a staking reward
-              that was recorded as a balance only. <a href="/v1/docs/guides/statements#a-month-end">Find its day</a>
+              that was recorded as a balance only. {where}
             </p>
           )
         }

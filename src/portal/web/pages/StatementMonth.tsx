@@ -3,29 +3,34 @@ import { useState } from "react"
 import type { StatementSummary } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { useOne } from "../data.ts"
-import { lastDay, monthsOf } from "../days.ts"
+import { lastDay } from "../days.ts"
 import { SaveText } from "../parts/Export.tsx"
 import { Select, Toggle } from "../parts/Field.tsx"
 import { Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { StatementLines } from "./StatementLines.tsx"
 
-/** `oldest` and `newest`: the vault's first and last statement. A month that is not over yet ends with the last. */
+/** `month` is one of `months`; one that is not over yet ends with the `newest` statement. `fileLabel` begins the names of files. */
 export const StatementMonth = ({
+  fileLabel,
+  month,
+  months,
   newest,
-  oldest,
+  setMonth,
   vaultId
 }: {
   readonly vaultId: string
-  readonly oldest: string
+  readonly fileLabel: string
   readonly newest: string
+  readonly month: string
+  readonly months: ReadonlyArray<string>
+  readonly setMonth: (month: string) => void
 }) => {
-  const [month, setMonth] = useState(newest.slice(0, 7))
   const [movedOnly, setMovedOnly] = useState(false)
   const end = lastDay(month)
   const query = `from=${month}-01&to=${end < newest ? end : newest}&movedOnly=${movedOnly}`
   const found = useOne(`/v1/vaults/${vaultId}/statement-summary?${query}`, { keep: true })
-  const name = `statements-${month}`
+  const name = `${fileLabel}-statements-${month}`
   return (
     <Section
       title="A month"
@@ -33,7 +38,7 @@ export const StatementMonth = ({
       actions={
         <>
           <Select label="Month" value={month} onValue={setMonth}>
-            {monthsOf(oldest, newest).map((one) => (
+            {months.map((one) => (
               <option key={one}>{one}</option>
             ))}
           </Select>
@@ -61,6 +66,7 @@ export const StatementMonth = ({
       ) : (
         <StatementLines
           lines={found.data.assets}
+          where="In the list below, this mark is beside the days with such a change."
           empty={movedOnly ? "Nothing moved in this month" : "No balances and no transactions in this month"}
         >
           <Toggle label="Moved only" checked={movedOnly} onChecked={setMovedOnly} />

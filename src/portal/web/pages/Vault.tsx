@@ -70,7 +70,7 @@ export const VaultPage = () => {
           <Transactions vaultId={id} networks={vault.networks} />
         </Tabs.Content>
         <Tabs.Content value="statements">
-          <Statements vaultId={id} />
+          <Statements vault={vault} />
         </Tabs.Content>
         <Tabs.Content value="addresses">
           <Addresses vaultId={id} />
