@@ -89,6 +89,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** What needs attention most. */
 const Note = ({ traffic, webhook }: { readonly webhook: WebhookWithHealth; readonly traffic: Traffic | undefined }) => {
   const { disabledAt, disabledReason, health, id, previousSecretExpiresAt, status } = webhook
+  const { lastFailureAt, lastSuccessAt } = health
   const now = useNow(1_000)
   if (disabledAt !== null)
     return (
@@ -112,10 +113,11 @@ const Note = ({ traffic, webhook }: { readonly webhook: WebhookWithHealth; reado
         <LastFailure health={health} webhookId={id} />
       </p>
     )
-  if (unreliable(traffic) !== undefined)
+  if (unreliable(traffic) !== undefined && lastFailureAt !== null && (lastSuccessAt ?? "") >= lastFailureAt)
     return (
       <p className="note">
-        <UnreliableLine traffic={traffic} />. Later attempts succeed, so deliveries arrive late. Read the failed attempts under Deliveries.
+        <UnreliableLine traffic={traffic} />, the last one at <Time at={lastFailureAt} as="second" />. Attempts since then succeed. Read the
+        failed attempts under Deliveries.
       </p>
     )
   return previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (

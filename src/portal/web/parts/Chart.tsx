@@ -22,6 +22,8 @@ const draw = (place: HTMLElement, traffic: Traffic, utc: boolean): uPlot => {
     {
       width: place.clientWidth,
       height: HEIGHT,
+      // Half of the last label, which is centered at the end of the axis.
+      padding: [null, 32, null, null],
       cursor: { drag: { x: false, y: false }, y: false },
       legend: { live: true },
       ...(utc ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "UTC") } : {}),
