@@ -274,6 +274,7 @@ describe.skipIf(!hasBrowser)("a new password in a browser", () => {
     const portal = new PortalPage(base, await browser.open(base))
     const { page } = portal
     await portal.goto("/")
+    await page.getByText("No account? Ask an owner of your organization to invite you.").waitFor()
     await page.getByRole("link", { name: "Forgot your password?" }).click()
     await portal.heading("Forgot your password?").waitFor()
     await portal.expectAccessible("forgotten password")

@@ -35,7 +35,7 @@ export const ForgottenPasswordPage = ({ session }: { readonly session: SessionSt
     >
       <p className="hint">
         Nothing there? Look in the spam folder, and check that this is the address of your account. Otherwise ask an owner of your
-        organization to request an invitation from the operator of this service.
+        organization to invite you.
       </p>
       <LinkButton to="/sign-in">Back to sign-in</LinkButton>
     </SignedOutPage>

@@ -31,7 +31,9 @@ export const SignInPage = ({ ended, session: { provider, resetsPasswords } }: Si
   const [other, setOther] = useState<unknown>(
     new URLSearchParams(search).has("error")
       ? new Error(
-          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization to request an invitation from the operator of this service.`
+          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization to ${
+            resetsPasswords ? "invite you" : "request an invitation from the operator of this service"
+          }.`
         )
       : null
   )
@@ -85,14 +87,14 @@ export const SignInPage = ({ ended, session: { provider, resetsPasswords } }: Si
         )}
       </div>
       <p className="hint">
-        No account, or lost your {resetsPasswords ? "" : "password or "}second factor? Ask an owner of your organization to request an
-        invitation from the operator of this service
-        {resetsPasswords ? null : (
+        {resetsPasswords ? (
+          "No account? Ask an owner of your organization to invite you. Lost your second factor? Ask an owner to request an invitation from the operator of this service."
+        ) : (
           <>
-            , who runs <code>custody users invite</code>, for an existing account with <code>--reset</code>
+            No account, or lost your password or second factor? Ask an owner of your organization to request an invitation from the operator
+            of this service, who runs <code>custody users invite</code>, for an existing account with <code>--reset</code>.
           </>
         )}
-        .
       </p>
     </SignedOutPage>
   )
