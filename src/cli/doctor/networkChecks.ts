@@ -7,7 +7,7 @@ import { Effect, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import { openTunnel } from "../../runtime/processes/egressProxy.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { type Finding, fault, unready, well, why } from "./Finding.ts"
+import { type Finding, fault, notice, unready, well, why } from "./Finding.ts"
 
 const PATIENCE_MS = 5_000
 
@@ -109,7 +109,7 @@ const identityProvider = (issuer: string) =>
 /** All network checks. */
 export const outside = Effect.flatMap(
   Settings,
-  ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers, webhookExtraCa, webhookProxyUrl }) =>
+  ({ noticeFrom, otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers, webhookExtraCa, webhookProxyUrl }) =>
     Effect.all(
       [
         smtpUrl === undefined
@@ -121,6 +121,17 @@ export const outside = Effect.flatMap(
               )
             )
           : mail(Redacted.value(smtpUrl)),
+        ...(smtpUrl !== undefined && /@localhost>?\s*$/i.test(noticeFrom)
+          ? [
+              Effect.succeed(
+                notice(
+                  "NOTICE_FROM",
+                  `E-mail is sent from ${noticeFrom}.`,
+                  "Set it to an address of your domain: mail servers reject localhost."
+                )
+              )
+            ]
+          : []),
         ...webhookDnsServers.map(resolver),
         ...(webhookProxyUrl === undefined ? [] : [egressProxy(new URL(Redacted.value(webhookProxyUrl)), webhookExtraCa)]),
         ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)]),

@@ -15,16 +15,22 @@ const LATE = 900
 
 const decode = decodeRows(Schema.Struct({ kid: Schema.String }))
 
-const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient> =>
+const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient | Settings> =>
   Effect.gen(function* () {
     if (master === undefined) return well("Signing key", "derived from the master key that the first start creates")
     const sql = yield* SqlClient.SqlClient
+    const { masterKeyPrevious } = yield* Settings
     const kid = yield* kidOf(master)
     const rows = yield* decode(sql`SELECT kid FROM signing_keys`)
     const earlier = rows.filter((row) => row.kid !== kid).length
     const others = earlier === 0 ? "" : `; ${earlier} earlier ${earlier === 1 ? "key stays" : "keys stay"} published`
-    return rows.length > earlier
-      ? well("Signing key", `${kid} is published${others}`)
+    if (rows.length > earlier) return well("Signing key", `${kid} is published${others}`)
+    return earlier > 0 && masterKeyPrevious === undefined
+      ? notice(
+          "Signing key",
+          `MASTER_KEY gives ${kid}, but the service has signed with other keys only, and MASTER_KEY_PREVIOUS is not set.`,
+          "Set MASTER_KEY to the key that the database was used with; to rotate it, set the old one as MASTER_KEY_PREVIOUS."
+        )
       : well("Signing key", `${kid} is published with its first signature${others}`)
   })
 

@@ -197,7 +197,10 @@ describe("custody doctor", () => {
 
   test("reports a wrong master key as a fault and a half-finished rotation as a notice", async () => {
     const another = randomBytes(32).toString("base64")
+    expect((await app.get("/v1/jwks.json")).json.keys).toHaveLength(1)
     const wrong = await doctor({ MASTER_KEY: another })
+    // It shows on a restored database that contains no secrets as well.
+    expect(wrong.about("Signing key")).toMatchObject({ state: "notice", advice: expect.stringContaining("MASTER_KEY_PREVIOUS") })
     expect([wrong.code, wrong.about("Master key")]).toMatchObject([
       3,
       { says: expect.stringContaining("1 of the last 1 webhook secrets were encrypted with another key") }
@@ -207,6 +210,7 @@ describe("custody doctor", () => {
       0,
       { state: "notice", advice: expect.stringContaining("custody secrets reencrypt") }
     ])
+    expect(rotating.wellOf("Signing key")).toContain("is published with its first signature; 1 earlier key stays published")
   })
 
   test("reports an unreachable Temporal server, a missing namespace and a queue without workers", async () => {
@@ -272,6 +276,7 @@ describe("custody doctor", () => {
     for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Egress proxy", "Collector", "Identity provider"]) {
       expect([subject, about(subject)]).toMatchObject([subject, { state: "fault" }])
     }
+    expect(about("NOTICE_FROM")).toMatchObject({ state: "notice", says: "E-mail is sent from webhooks@localhost." })
     for (const subject of ["Mail server", "Egress proxy"]) expect(JSON.stringify(about(subject))).not.toContain("hunter2")
   })
 
