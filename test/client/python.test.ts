@@ -196,6 +196,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     const at = `${day(-3)}T12:00:00.000Z`
     const fee = { asset: "ethereum/native", amount: "0.000000000000000001" }
     await app.feed([
+      vault("vault_a", "entity_a", { label: "=1+1" }),
       transaction("vault_a", 5_000, { amount: "3", timestamp: at, fee }),
       transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee }),
       { ...balance("vault_a", "ethereum/native", "7"), occurredAt: `${day(-9)}T12:00:00.000Z` }
@@ -204,18 +205,21 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     const env = { ...environment(), FROM: day(-200), TO: day(-2) }
     // No record of a balance follows from the transactions.
     const found = await run([interpreter, "year.py"], { cwd: folder, env })
-    expect(found).toMatch(/^\S+: -2\.999999999999999998 of ethereum\/native is not explained by transactions\n$/)
+    expect(found).toMatch(/^=1\+1: -2\.999999999999999998 of ETH \(ethereum\/native\) is not explained by transactions\n$/)
     const linesOf = (name: string) =>
       fs
         .readFileSync(path.join(folder, `${name}.csv`), "utf8")
         .trim()
         .split("\r\n")
-    expect(linesOf("year").filter((line) => line.includes(",'3,'0,'0.000000000000000002,"))).toHaveLength(1)
+    const moved = linesOf("year").filter((line) => line.includes(",'3,'0,'0.000000000000000002,"))
+    expect(moved).toEqual([expect.stringMatching(/^'=1\+1,vault_a,[\d-]{10},ethereum\/native,ETH,'/)])
     expect(linesOf("transactions")).toHaveLength(3)
     expect(linesOf("balances")).toEqual([
-      "vault,asset,balance,as of",
-      expect.stringMatching(new RegExp(`^[^,]+,ethereum/native,'7,${day(-9)} 12:00:00`))
+      "vault,vaultId,asset,symbol,balance,as of",
+      expect.stringMatching(new RegExp(`^'=1\\+1,vault_a,ethereum/native,ETH,'7,${day(-9)} 12:00:00`))
     ])
+    const unfinished = await outcome([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(0) } })
+    expect(unfinished).toMatchObject({ code: 1, error: `${day(0)} is complete at ${day(1)} 06:00 UTC\n` })
     // A year before the vaults, of which one may have no statement yet.
     await app.feed([vault("vault_late", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_late"])])
     const before = await run([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(-20) } })
