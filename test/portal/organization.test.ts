@@ -122,6 +122,7 @@ describe("members", () => {
     expect(mails.map(({ to }) => to)).toEqual([["user_new@example.com"]])
     const [, token = ""] = /\/portal\/invitation#([\w-]+)/.exec(mails[0]?.text ?? "") ?? []
     expect(mails[0]?.text).toContain(`${owner.origin}/portal/invitation#${token}`)
+    expect(mails[0]?.text).toMatch(/until \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Do not/)
     expect((await owner.get("/api/members")).text).not.toContain(token)
     const fresh = new Visitor(app)
     await fresh.accept(token)

@@ -3,6 +3,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect, Redacted } from "effect"
 import { Mailer, MailFailed } from "../../delivery/notices/Mailer.ts"
 import { letterOf } from "../../delivery/notices/message.ts"
+import { minuteOf } from "../../delivery/notices/noticeTexts.ts"
 import { answer, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import * as Id from "../../values/Id.ts"
@@ -33,7 +34,7 @@ const letter = (organizationName: string, { expiresAt, name, token }: Invitation
       body:
         `Hello ${name},\n\nan owner of ${organizationName} invites you to the custody portal, where you create API keys, manage ` +
         `webhooks and read your vaults. You choose a password and set up a second factor.\n\n` +
-        `The link works once, until ${expiresAt}. Do not pass it on.\n`
+        `The link works once, until ${minuteOf(expiresAt)}. Do not pass it on.\n`
     },
     { href: `${origin}${PATH}/invitation#${Redacted.value(token)}`, title: "Accept the invitation", button: "Accept the invitation" }
   )
