@@ -22,7 +22,7 @@ const site = path.join(folder, "site")
 const [backend = ""] = /hatchling==[\d.]+/.exec(documentText("clients/python/pyproject.toml")) ?? []
 const { interpreter, without } = await python(["httpx==0.28.1", backend, "mypy==2.4.1", "cryptography==48.0.0"])
 
-const [firstCall = "", errors = "", webhook = "", feed = "", copying = "", verify = ""] = codeBlocks(
+const [firstCall = "", errors = "", webhook = "", copying = "", verify = ""] = codeBlocks(
   documentText("clients/python/README.md"),
   "python"
 )
@@ -30,10 +30,10 @@ const examples = {
   firstCall,
   errors,
   webhook,
-  feed,
   copying,
   verify,
   readme: codeBlocks(documentText("README.md"), "python").join("\n"),
+  mirror: codeBlocks(documentText("docs/guides/paging.md"), "python").join("\n"),
   year: codeBlocks(documentText("docs/guides/year-end.md"), "python").join("\n")
 }
 
@@ -163,32 +163,46 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(await old({ body: delivery.body, headers: {} })).toBe(400)
   }, 60_000)
 
-  test("the example of a follower books each event once although it is killed", async () => {
-    const books = path.join(folder, "books.sqlite")
-    const rows = async (): Promise<ReadonlyArray<string>> => {
-      const read = `import sqlite3, sys; [print(*row) for row in sqlite3.connect(sys.argv[1]).execute("SELECT amount FROM receipts ORDER BY rowid")]`
-      const { out } = await outcome([interpreter, "-c", read, books])
+  test("the mirror has every transaction once although it is killed, and finds what differs", async () => {
+    const mirror = path.join(folder, "mirror.sqlite")
+    const query = async (sql: string): Promise<ReadonlyArray<string>> => {
+      const program = `import sqlite3, sys
+with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.execute(sys.argv[2])]`
+      const { out } = await outcome([interpreter, "-c", program, mirror, sql])
       return out.split("\n").filter((line) => line !== "")
     }
+    const amounts = (vaultId: string) =>
+      query(
+        `SELECT amount FROM transactions WHERE "vaultId" = '${vaultId}' AND CAST(amount AS INTEGER) > 1000 ORDER BY CAST(amount AS INTEGER)`
+      )
     let number = 1_000
     const feedMore = (count: number) =>
-      app.feed(Array.from({ length: count }, () => transaction("vault_a", ++number, { amount: String(number) })))
-    for (const total of [300, 350, 400]) {
-      const follower = start("feed", { BOOKS: books })
+      app.feed(
+        Array.from({ length: count }, () =>
+          transaction(number % 2 === 0 ? "vault_a" : "vault_mirror", ++number, { amount: String(number) })
+        )
+      )
+    await app.feed([vault("vault_mirror", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_mirror"])])
+    await feedMore(40)
+    for (let round = 0; round < 3; round++) {
+      const program = start("mirror", { MIRROR: mirror })
       // It is killed amid its work, and the rest is left for the next one.
-      await feedMore(50)
-      await until("some events", async () => ((await rows()).length > total - 300 ? true : undefined))
-      follower.kill("SIGKILL")
-      await follower.exited
+      await feedMore(40)
+      await until("some rows", async () => (await amounts("vault_a")).length > round * 20)
+      program.kill("SIGKILL")
+      await program.exited
     }
-    const last = start("feed", { BOOKS: books })
-    const booked = await until("every event", async () => {
-      const found = await rows()
-      return found.length >= 400 ? found : undefined
-    })
+    const last = start("mirror", { MIRROR: mirror })
+    // A change of a row that it has.
+    await app.feed([transaction("vault_a", 1_001, { amount: "1001", status: "dropped" })])
+    await until("every row", async () => (await amounts("vault_mirror")).length === 80)
+    await until("the change", async () => (await query("SELECT status FROM transactions WHERE amount = '1001'"))[0] === "dropped")
     last.kill("SIGKILL")
-    expect(booked.slice(250)).toEqual(Array.from({ length: 150 }, (_, index) => String(1_001 + index)))
-    expect(new Set(booked).size).toBe(400)
+    await last.exited
+    expect(await amounts("vault_a")).toEqual(Array.from({ length: 80 }, (_, index) => String(1_001 + 2 * index)))
+    await query("DELETE FROM transactions WHERE amount = '1003'")
+    const { code, error } = await outcome([interpreter, "mirror.py"], { cwd: folder, env: { ...environment(), MIRROR: mirror } })
+    expect([code, error]).toEqual([1, expect.stringMatching(/^1 transactions differ from the service's, such as tx_\w+\n$/)])
   }, 120_000)
 
   test("the program of a year writes transactions, balances, and sums that follow from them", async () => {

@@ -23,7 +23,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
       ["retries", "guides/retries.md", "Retries and success"],
       ["miss-nothing", "guides/miss-nothing.md", "Miss nothing"],
       ["missed-events", "guides/missed-events.md", "Missed events"],
-      ["paging", "guides/paging.md", "Paging and a complete copy"],
+      ["paging", "guides/paging.md", "Paging and a mirror of all transactions"],
       ["statements", "statements.md", "Statements and exports"],
       ["year-end", "guides/year-end.md", "A year for an accountant"],
       ["going-live", "guides/going-live.md", "Going live"],
