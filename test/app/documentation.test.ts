@@ -95,14 +95,14 @@ for _ in range(100):
     one.sendall(b"GET ${path} HTTP/1.1\\r\\nHost: ${host}\\r\\nAccept-Encoding: identity\\r\\n\\r\\n")
     assert one.recv(16).startswith(b"HTTP/1.1 200")
     open_sockets.append(one)
-print("open", flush=True)
+print("open", end="", flush=True)
 sys.stdin.read()
 `
       ],
       { stdin: "pipe", stdout: "pipe", stderr: "inherit" }
     )
     const said = await clients.stdout.getReader().read()
-    expect(new TextDecoder().decode(said.value)).toBe("open\n")
+    expect(new TextDecoder().decode(said.value)).toBe("open")
     expect(memory() - before).toBeLessThan(20 * byteLength)
     clients.stdin.end()
     expect(await clients.exited).toBe(0)
