@@ -256,15 +256,18 @@ describe("a new password by e-mail", () => {
 })
 
 test("requests for a new password are limited per wider network", async () => {
-  const statuses = async (site: (number: number) => string, count: number) => {
-    const answers = Array.from({ length: count }, (_, number) => ask(`${crypto.randomUUID()}@example.com`, site(number)))
-    return [...new Set((await Promise.all(answers)).map(({ status }) => status))].sort()
+  // A repeated request would count twice.
+  app.patient = false
+  const statuses = async (site: (number: number) => string, from: number, count: number) => {
+    const answers = Array.from({ length: count }, (_, number) => ask(`${crypto.randomUUID()}@example.com`, site(from + number)))
+    return (await Promise.all(answers)).map(({ status }) => status)
   }
   for (const site of [(number: number) => `2001:db8:48:${number}::1`, (number: number) => `192.0.3.${number % 256}`]) {
-    for (let part = 0; part < 3; part++) expect(await statuses((number) => site(part * 100 + number), 100)).toEqual([200])
-    expect(await statuses((number) => site(300 + number), 1)).toEqual([429])
+    for (let sent = 0; sent < 300; sent += 20) expect(await statuses(site, sent, 20)).not.toContain(429)
+    expect(await statuses(site, 300, 20)).toContain(429)
   }
-  expect(await statuses((number) => `2001:db8:49:${number}::1`, 1)).toEqual([200])
+  app.patient = true
+  expect(await statuses((number) => `2001:db8:49:${number}::1`, 0, 1)).toEqual([200])
 })
 
 describe.skipIf(!hasBrowser)("a new password in a browser", () => {
