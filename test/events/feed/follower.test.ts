@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { followEvents } from "../../../src/client/index.ts"
 import { useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, transaction } from "../../support/records.ts"
@@ -61,8 +62,21 @@ test("without waiting readers the database is not queried, and one poll serves a
   await until("the streams' end", async () => (await askedIn(1_500)) === 0)
 })
 
-test("a stream continues after the listening connection broke", async () => {
-  const stream = await open()
+test("a follower misses nothing after the listening connection broke", async () => {
+  // As a client reads: a busy database may end a stream, which is then resumed.
+  const stop = new AbortController()
+  const received: Array<string> = []
+  const following = new Promise<void>((connected, lost) => {
+    const follow = async () => {
+      const events = followEvents(
+        { baseUrl: app.main?.baseUrl ?? "", apiKey: key },
+        { from: "now", signal: stop.signal, onConnected: connected }
+      )
+      for await (const { event } of events) received.push(/"hash":"(0x\w+)"/.exec(JSON.stringify(event.payload))?.[1] ?? "")
+    }
+    follow().catch(lost)
+  })
+  await following
   const pids = async () =>
     (
       await app.sql("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'custody-notifications'")
@@ -76,9 +90,8 @@ test("a stream continues after the listening connection broke", async () => {
     hashes.push(String(made.hash))
     await app.feed([made])
   }
-  await until("the events", () => hashes.every((hash) => stream.text.includes(hash)))
-  const received = [...stream.text.matchAll(/"hash":"(0x\w+)"/g)].map(([, hash]) => hash)
+  await until("the events", () => received.length >= hashes.length)
   expect(received).toEqual(hashes)
   await until("a new connection", async () => (await pids()).some((pid) => !before.includes(pid)))
-  stream.close()
+  stop.abort()
 })
