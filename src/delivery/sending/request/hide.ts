@@ -47,7 +47,8 @@ const literal = (text: string): Layer => ({ text, places: Array.from({ length: t
 const layersOf = (text: string): ReadonlyArray<Layer> => {
   const whole = literal(text),
     once = unescaped(whole)
-  return [whole, once, unescaped(once)]
+  // Without an escape, these are one.
+  return [...new Set([whole, once, unescaped(once)])]
 }
 
 /** What to look for if a value itself has what looks like an escape. */
