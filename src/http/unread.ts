@@ -1,6 +1,6 @@
 /**
  * Large responses, sent as their clients read them. What a client has not read takes memory of the process, so an organization has a
- * limit of it: otherwise one key could request large pages and read none of them. Decision D-4.
+ * limit of it: otherwise one key could request large pages and read none of them. docs/security.md, T18.
  */
 
 import * as HttpBody from "@effect/platform/HttpBody"
