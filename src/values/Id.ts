@@ -101,10 +101,10 @@ export const bytesOf = (id: string): Uint8Array => TypeID.fromString(id).toUUIDB
 /** The id with these 16 bytes. */
 export const ofBytes = (prefix: Prefix, bytes: Uint8Array): string => fromUUIDBytes(prefix, bytes)
 
-/** The UUID of an id with this prefix, in text; undefined for text of another form. */
+/** The UUID of an id with this prefix, in hexadecimal; undefined for text of another form. Any 16 bytes will do. */
 export const uuidIn = (prefix: Prefix, id: string): string | undefined => {
   try {
-    return TypeID.fromString(id, prefix).toUUID()
+    return Buffer.from(TypeID.fromString(id, prefix).toUUIDBytes()).toString("hex")
   } catch {
     return undefined
   }

@@ -118,13 +118,15 @@ describe.skipIf(!hasBrowser)("the search", () => {
   /** Of a chain whose hashes are short. */
   const short = "7HqJ2vXcTnR5kWpZ8sLdYbGf3uMa"
   let hash = "",
-    eventId = ""
+    eventId = "",
+    transactionId = ""
   beforeAll(async () => {
     if (!hasBrowser) return
     await app.feed([transaction("vault_a", 4_712, { hash: short })])
     await app.feed([transaction("vault_a", 4_711, { hash: `0x${"5eed0c".repeat(10)}cafe` })])
     const { data } = (await member.get("/api/v1/webhook-events?limit=1")).json
-    ;[hash, eventId] = [data[0].payload.data.transaction.hash, data[0].id]
+    const { hash: newest, id } = data[0].payload.data.transaction
+    ;[hash, eventId, transactionId] = [newest, data[0].id, id]
   })
 
   test("finds ids and hashes by their beginning, and says where it looked", async () => {
@@ -139,6 +141,10 @@ describe.skipIf(!hasBrowser)("the search", () => {
       [hash.slice(0, 7), "names, URLs and ids", []],
       [eventId, "ids of events and deliveries", [event]],
       [eventId.slice(0, -1), "ids of events and deliveries that begin so", [event]],
+      [transactionId, "ids of transactions", [received]],
+      [transactionId.slice(0, 12), "ids of transactions that begin so", [received]],
+      [`${transactionId}0`, "ids of transactions", []],
+      ["tx_zzzzzzzzz", "ids of transactions that begin so", []],
       ["evt_01", "nothing yet: at least 8 characters after evt_", []],
       ["vault_", "names, URLs and ids of vaults", ["vault: Exchange hot wallet, vault_a"]],
       ["hot wal", "names, URLs and ids of vaults", ["vault: Exchange hot wallet, vault_a"]]
@@ -147,7 +153,7 @@ describe.skipIf(!hasBrowser)("the search", () => {
   })
 
   test("shows nothing of another organization by a beginning", async () => {
-    for (const text of [hash, hash.slice(0, 12), eventId, eventId.slice(0, 20), "hot wal"])
+    for (const text of [hash, hash.slice(0, 12), eventId, eventId.slice(0, 20), transactionId, "hot wal"])
       expect([text, (await search(stranger, text)).found]).toEqual([text, []])
   })
 

@@ -5,6 +5,7 @@
  * {@link LOOK} rows of all organizations, and must be long enough that this is all of them but by chance.
  */
 
+import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
@@ -12,6 +13,7 @@ import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visib
 import { oldestId } from "../../events/log/logWindow.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as ChainNames from "../../values/ChainNames.ts"
+import * as Id from "../../values/Id.ts"
 
 /** Most rows per kind. */
 const FEW = 6
@@ -21,10 +23,12 @@ const LOOK = 1_000
 const HASH_MIN = 8,
   /** Length from which a text may be a whole hash, whose events are looked for. */
   HASH_EVENTS = 20
-/** Shortest beginning of an event's or a delivery's id, without its prefix: it stands for one second. */
+/** Shortest beginning of an id, without its prefix: for an event or a delivery it stands for one second. */
 const ID_MIN = 8,
   /** Length of a whole id, without its prefix. */
   ID_WHOLE = 26
+
+const idForm = /^(evt|del|tx)_(.*)$/
 
 /** A search result. */
 export const Found = Schema.Struct({
@@ -87,15 +91,25 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
           JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
           WHERE e.id >= ${oldestId("evt")} AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)} ORDER BY d.id LIMIT ${FEW})`)
 
-    /** Transactions by a hash or its beginning. */
-    const byHash = (principal: PrincipalState, hash: string) =>
+    /** Transactions of a range of rows `n`. */
+    const transactions = (principal: PrincipalState, range: Statement.Fragment) =>
       decode(sql`
         SELECT 'transaction' AS "is", CASE t.direction WHEN 'inbound' THEN 'Received' ELSE 'Sent' END || ', ' || t.status AS label,
           v.label AS note, t.timestamp AS at, '/vaults/' || v.id || '?show=transactions&hash=' || t.hash AS "to"
-        FROM (SELECT n.* FROM transactions n WHERE n.hash >= ${hash} AND n.hash < ${after(hash)} ORDER BY n.hash LIMIT ${LOOK}) t
+        FROM (SELECT n.* FROM transactions n WHERE ${range} LIMIT ${LOOK}) t
         JOIN vaults v ON v.id = t.vault_id
         WHERE ${seesVault(sql, principal, sql.literal("t.vault_id"))}
         ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`)
+
+    /** Transactions by a hash or its beginning. */
+    const byHash = (principal: PrincipalState, hash: string) =>
+      transactions(principal, sql`n.hash >= ${hash} AND n.hash < ${after(hash)} ORDER BY n.hash`)
+
+    /** Transactions by an id or its beginning. */
+    const byTransactionId = (principal: PrincipalState, id: string) => {
+      const bound = (digit: string) => Id.uuidIn("tx", id.padEnd("tx_".length + ID_WHOLE, digit)) ?? null
+      return transactions(principal, sql`n.id BETWEEN ${bound("0")}::uuid AND ${bound("z")}::uuid ORDER BY n.id`)
+    }
 
     /** Events of the transactions with a whole hash. */
     const eventsOfHash = (principal: PrincipalState, hash: string) =>
@@ -124,13 +138,15 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
       find: (principal: PrincipalState, text: string): Effect.Effect<SearchResult> => {
         const names = byName(principal, text)
         const inNames = "names, URLs and ids of vaults, webhooks and API keys"
-        const isId = /^(evt|del)_/.test(text)
-        const rest = text.length - 4
+        const [, prefix, rest = ""] = idForm.exec(text) ?? []
         const hash = beginningOf(text)
-        const [searched, parts] = isId
-          ? rest < ID_MIN
-            ? [`nothing yet: at least ${ID_MIN} characters after ${text.slice(0, 4)} are needed`, []]
-            : [`ids of events and deliveries${rest < ID_WHOLE ? " that begin so" : ""}`, [byId(principal, text)]]
+        const [searched, parts] = prefix
+          ? rest.length < ID_MIN
+            ? [`nothing yet: at least ${ID_MIN} characters after ${prefix}_ are needed`, []]
+            : [
+                `ids of ${prefix === "tx" ? "transactions" : "events and deliveries"}${rest.length < ID_WHOLE ? " that begin so" : ""}`,
+                [prefix === "tx" ? byTransactionId(principal, text) : byId(principal, text)]
+              ]
           : text.length < HASH_MIN || text.includes(" ")
             ? [inNames, [names]]
             : [

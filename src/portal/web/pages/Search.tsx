@@ -26,7 +26,7 @@ const kinds: Readonly<Record<Shown["is"], string>> = {
   key: "API key"
 }
 
-const hint = "A transaction hash or id (evt_, del_, whs_, vault_), or how it begins; an address; a name; or a page."
+const hint = "A transaction hash or id (tx_, evt_, del_, whs_, vault_), or how it begins; an address; a name; or a page."
 
 /** The text after the user has stopped typing. */
 const useSettled = (text: string): string => {
