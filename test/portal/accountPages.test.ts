@@ -184,6 +184,10 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByRole("button", { name: "Use a passkey" }).click()
     await page.getByRole("heading", { name: "Your new backup codes" }).waitFor()
     await page.getByRole("button", { name: "I have stored them" }).click()
+    expect(await app.sql("SELECT recipient, subject FROM notices ORDER BY created_at, id")).toEqual([
+      { recipient: "ada@northwind.example", subject: "A passkey of your account in the custody portal was added" },
+      { recipient: "ada@northwind.example", subject: "The backup codes of your account in the custody portal were renewed" }
+    ])
     await page.getByRole("button", { name: "Sign out", exact: true }).first().click()
     await portal.heading("Sign in").waitFor()
     await page.getByRole("button", { name: "Sign in with a passkey" }).click()

@@ -85,6 +85,26 @@ const acts = async (id: string) => {
   return json.data.filter(({ target }: { target: { id: string } }) => target.id === id)
 }
 
+describe("a change on the account page", () => {
+  test("is told to its person by e-mail, with where it came from", async () => {
+    const known = await person("user_r")
+    const from = { "x-forwarded-for": "203.0.113.9" }
+    const confirmation = { code: known.backupCode() }
+    const change = { current: PASSWORD, next: NEW, confirmation: { code: known.backupCode() } }
+    expect((await known.request("POST", "/api/password", { ...change, current: "not the password" }, from)).status).toBe(400)
+    expect((await known.request("POST", "/api/password", { ...change, confirmation: { code: known.backupCode() } }, from)).status).toBe(200)
+    expect((await known.request("POST", "/api/backup-codes", { confirmation }, from)).status).toBe(200)
+    await nextTo(addressOf("user_r"), 2)
+    for (const told of [
+      "The password of your account in the custody portal was changed",
+      "The backup codes of your account in the custody portal were renewed"
+    ])
+      expect(
+        to(addressOf("user_r")).filter((mail) => mail.text.includes(`${told} on `) && mail.text.includes("from 203.0.113.9"))
+      ).toHaveLength(1)
+  })
+})
+
 describe("a new password by e-mail", () => {
   test("ends all sessions, keeps the second factor required, and is audited and announced", async () => {
     const known = await person("user_b")

@@ -34,7 +34,7 @@ import { Invitations } from "../signIn/Invitations.ts"
 import { Members } from "../signIn/Members.ts"
 import * as members from "../signIn/memberRoutes.ts"
 import { Passkeys } from "../signIn/Passkeys.ts"
-import { PasswordResets } from "../signIn/PasswordResets.ts"
+import { Passwords } from "../signIn/Passwords.ts"
 import { SecondFactor } from "../signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
 import { SignIn } from "../signIn/SignIn.ts"
@@ -182,7 +182,8 @@ export const layer = OwnRoutes.layer.pipe(
       WebAssets.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer, PasswordResets.layer)),
+  Layer.provideMerge(Layer.mergeAll(SecondFactor.layer, Passkeys.layer, Invitations.layer, Passwords.layer)),
+  Layer.provideMerge(Sessions.layer),
   Layer.provideMerge(Layer.mergeAll(Identity.layer, Mailer.layer)),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])
 )

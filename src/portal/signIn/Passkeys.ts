@@ -9,8 +9,10 @@ import { Duration, Effect, Schema } from "effect"
 import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { requireOrigin } from "../server/origin.ts"
+import { noteChange } from "./changeNotice.ts"
 import { text } from "./confirmation.ts"
 import { keepVerification } from "./verifications.ts"
 
@@ -162,12 +164,15 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           })
           if (!verified) return yield* refused()
           const { counter, id: credentialId, publicKey, transports } = registrationInfo.credential
-          const kept = yield* Effect.orDie(sql`
-            INSERT INTO portal_passkeys (id, user_id, name, credential_id, public_key, counter, transports)
-            VALUES (${Id.make("psk")}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${counter}, ${[...(transports ?? [])]}::text[])
-            ON CONFLICT (credential_id) DO NOTHING RETURNING id`)
-          if (kept.length === 0) return yield* refused()
-          yield* Effect.orDie(recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_added"))
+          yield* Effect.gen(function* () {
+            const kept = yield* sql`
+              INSERT INTO portal_passkeys (id, user_id, name, credential_id, public_key, counter, transports)
+              VALUES (${Id.make("psk")}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${counter}, ${[...(transports ?? [])]}::text[])
+              ON CONFLICT (credential_id) DO NOTHING RETURNING id`
+            if (kept.length === 0) return yield* refused()
+            yield* recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_added")
+            yield* noteChange(sql, userId, "passkey-added")
+          }).pipe(sql.withTransaction, dieOnSql)
         }),
 
       /** The active user whose passkey answered the challenge. For "confirm" it is the given user. */
@@ -204,10 +209,11 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
       /** Removes a passkey. */
       remove: (userId: string, id: string) =>
         Effect.gen(function* () {
-          const removed = yield* Effect.orDie(sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`)
+          const removed = yield* sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`
           if (removed.length === 0) return yield* notFound()
-          yield* Effect.orDie(recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_removed"))
-        })
+          yield* recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_removed")
+          yield* noteChange(sql, userId, "passkey-removed")
+        }).pipe(sql.withTransaction, dieOnSql)
     }
   })
 }) {

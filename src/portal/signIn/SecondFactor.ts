@@ -20,6 +20,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
+import { noteChange } from "./changeNotice.ts"
 import { tooMany } from "./tooMany.ts"
 import { keepVerification } from "./verifications.ts"
 
@@ -232,12 +233,11 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       renewBackupCodes: (userId: string) =>
         Effect.gen(function* () {
           const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
-          yield* Effect.zipRight(
-            sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`,
-            audit(userId, "account.backup_codes_renewed")
-          ).pipe(sql.withTransaction, Effect.orDie)
+          yield* sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`
+          yield* audit(userId, "account.backup_codes_renewed")
+          yield* noteChange(sql, userId, "backup-codes-renewed")
           return backupCodes
-        }),
+        }).pipe(sql.withTransaction, Effect.orDie),
 
       /** How many backup codes are left. */
       backupCodesLeft: (userId: string): Effect.Effect<number> =>

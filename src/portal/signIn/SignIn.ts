@@ -18,7 +18,7 @@ import { isFamiliar } from "./familiarNetworks.ts"
 import { type Answer, Identity, refused } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
-import { PasswordResets } from "./PasswordResets.ts"
+import { Passwords } from "./Passwords.ts"
 import { Sessions } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
 
@@ -64,7 +64,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const identity = yield* Identity
     const invitations = yield* Invitations
     const passkeys = yield* Passkeys
-    const resets = yield* PasswordResets
+    const passwords = yield* Passwords
     const sessions = yield* Sessions
     const { rateLimit } = yield* Settings
     // Windows of their own: made-up names cannot evict addresses.
@@ -208,18 +208,18 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           yield* spendOfAddress
           yield* Effect.flatMap(site, (from) => spend(ofResetSite, from))
           yield* spend(ofReset, accountOf(email))
-          yield* resets.request(email)
+          yield* passwords.request(email)
         }),
 
       /** The account of a link for a new password. */
-      passwordReset: (token: string) => Effect.zipRight(spendOfAddress, resets.look(token)),
+      passwordReset: (token: string) => Effect.zipRight(spendOfAddress, passwords.look(token)),
 
       /** Sets a new password by a link. Signs nobody in. */
       resetPassword: (token: string, password: string) =>
         Effect.gen(function* () {
           yield* spendOfAddress
-          yield* resets.look(token)
-          yield* resets.reset(token, yield* hashOf(password))
+          yield* passwords.look(token)
+          yield* passwords.reset(token, yield* hashOf(password))
         }),
 
       /** Creates the account of an invitation, and signs in if it has a password. */

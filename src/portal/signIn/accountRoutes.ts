@@ -1,16 +1,13 @@
 /** The portal's routes for an account: sessions, password, backup codes, passkeys. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import * as Body from "../../http/Body.ts"
-import { problem } from "../../http/Problem.ts"
 import { bodies, done, PortalApi } from "../server/PortalApi.ts"
 import { confirm } from "./confirmSecondFactor.ts"
-import { Identity } from "./Identity.ts"
 import { Passkeys } from "./Passkeys.ts"
+import { Passwords } from "./Passwords.ts"
 import { SecondFactor } from "./SecondFactor.ts"
-import { Sessions, sessionActor } from "./Sessions.ts"
+import { Sessions } from "./Sessions.ts"
 import { signOut } from "./signInRoutes.ts"
 
 export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
@@ -48,15 +45,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
         const session = yield* sessions.complete
         const { confirmation, current, next } = yield* Body.json(bodies.passwordChange)
         yield* confirm(session.userId, confirmation)
-        const { status } = yield* (yield* Identity).ask("/change-password", { currentPassword: current, newPassword: next })
-        if (status !== 200) {
-          return yield* problem("invalid_body", "The current password is incorrect.", {
-            fields: [Body.fieldIssue("current", "is incorrect")]
-          })
-        }
-        yield* Effect.orDie(recordOfUser(yield* SqlClient.SqlClient, session.userId, sessionActor(session), "account.password_changed"))
-        yield* sessions.endAll(session, true)
-        yield* Effect.logInfo("portal: a password was changed").pipe(Effect.annotateLogs({ userId: session.userId }))
+        yield* (yield* Passwords).change(session, current, next)
         return done
       })
     )

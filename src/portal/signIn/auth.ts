@@ -80,7 +80,7 @@ const ownEndpoints = {
 /** The hash of a password, for storage. */
 export const hashPassword = (password: string): Promise<string> => Bun.password.hash(password.normalize("NFKC"), "argon2id")
 /** Whether a password has this hash. */
-const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
+export const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
 
 /** An instance for one origin. */
 export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthOptions) =>

@@ -8,7 +8,7 @@ import * as Body from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
 import { bodies, done, PortalApi } from "../server/PortalApi.ts"
 import { Identity } from "./Identity.ts"
-import { PasswordResets } from "./PasswordResets.ts"
+import { Passwords } from "./Passwords.ts"
 import { PASSWORD_MIN } from "./passwordRules.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 import { Sessions } from "./Sessions.ts"
@@ -22,7 +22,7 @@ const withCookies = (body: unknown, cookies: ReadonlyArray<string>): HttpServerR
 const standing = Effect.gen(function* () {
   const session = yield* (yield* Sessions).current
   const { provider } = yield* Identity
-  const { isOffered } = yield* PasswordResets
+  const { isOffered } = yield* Passwords
   const common = { provider, passwordMin: PASSWORD_MIN, resetsPasswords: isOffered }
   if (session === null) return { state: "signed_out" as const, user: null, ...common }
   const { email, enrolled, hasPassword, isOwner, name, organizationId, organizationName, secondFactorAt, userId } = session

@@ -1,8 +1,8 @@
 /**
- * New passwords by e-mail. A link works once, for a short time, and is stored as a hash. It is bound to the account's address and
- * password at its request, so a change of either ends it, and a newer link replaces it. It changes the password alone: whoever
- * reads the mailbox still needs the second factor, so an account without one, or without a password, gets an e-mail that says
- * what to do instead. The library's own reset has none of these rules. Decision D-43.
+ * New passwords, on the account page or by a link in an e-mail. A link works once, for a short time, and is stored as a hash. It is
+ * bound to the account's address and password at its request, so a change of either ends it, and a newer link replaces it. It
+ * changes the password alone: whoever reads the mailbox still needs the second factor, so an account without one, or without a
+ * password, gets an e-mail that says what to do instead. The library's own routes have none of these rules. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -10,16 +10,17 @@ import { Duration, Effect, Redacted, Schema } from "effect"
 import { type Actor, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { Mailer, MailFailed } from "../../delivery/notices/Mailer.ts"
 import { letterOf } from "../../delivery/notices/message.ts"
+import { fieldIssue } from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
-import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { command } from "../../runtime/temporal/commands.ts"
 import * as Id from "../../values/Id.ts"
 import { addressOf } from "../server/origin.ts"
+import { noteChange } from "./changeNotice.ts"
 import { Identity } from "./Identity.ts"
-import { changedText, noResetText, resetText } from "./passwordResetTexts.ts"
+import { noResetText, resetText } from "./passwordTexts.ts"
+import { type SessionState, Sessions, sessionActor } from "./Sessions.ts"
 import { keepVerification } from "./verifications.ts"
 
 /** How long a link works. */
@@ -29,7 +30,6 @@ const SENDING = "20 seconds"
 
 const Account = Schema.Struct({
   userId: Schema.String,
-  organizationId: Schema.String,
   name: Schema.String,
   email: Schema.String,
   /** The hash; null without a password. */
@@ -54,9 +54,14 @@ const refused = () =>
   )
 const invalid = () => problem("password_reset_invalid", "The link was already used, has expired or is invalid. Ask for a new one.")
 
-export class PasswordResets extends Effect.Service<PasswordResets>()("custody/portal/PasswordResets", {
+const wrong = () => problem("invalid_body", "The current password is incorrect.", { fields: [fieldIssue("current", "is incorrect")] })
+
+const library = Effect.promise(() => import("./auth.ts"))
+
+export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passwords", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const sessions = yield* Sessions
     const { send } = yield* Mailer
     const { follow, provider } = yield* Identity
     // From the settings: nothing in a request decides where a link leads.
@@ -66,7 +71,7 @@ export class PasswordResets extends Effect.Service<PasswordResets>()("custody/po
     /** The account, if its user may sign in. */
     const find = (by: { readonly userId: string } | { readonly email: string }) =>
       decodeAccounts(sql`
-        SELECT p.id AS "userId", u.organization_id AS "organizationId", u.name, lower(u.email) AS email, a.password,
+        SELECT p.id AS "userId", u.name, lower(u.email) AS email, a.password,
           EXISTS (SELECT 1 FROM portal_second_factors f WHERE f.user_id = p.id AND f.verified_at IS NOT NULL) AS "hasSecondFactor"
         FROM portal_users p JOIN users u ON u.id = p.id JOIN organizations o ON o.id = u.organization_id
         LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
@@ -118,7 +123,33 @@ export class PasswordResets extends Effect.Service<PasswordResets>()("custody/po
         )
       ).pipe(Effect.catchAllCause((cause) => Effect.logWarning("portal: an e-mail for a new password could not be sent", cause)))
 
+    /** Replaces a password unless somebody changed it meanwhile; returns whether it did. */
+    const replace = ({ password, userId }: Account, next: string) =>
+      Effect.map(
+        sql`UPDATE portal_accounts SET password = ${next}, updated_at = now() WHERE user_id = ${userId} AND password = ${password} RETURNING id`,
+        (changed) => changed.length > 0
+      )
+
     return {
+      /** Changes the password of a session's user, and ends the user's other sessions. */
+      change: (session: SessionState, current: string, next: string) =>
+        Effect.gen(function* () {
+          const { userId } = session
+          const { hashPassword, verifyPassword } = yield* library
+          const [account] = yield* find({ userId })
+          const { password = null } = account ?? {}
+          if (account === undefined || password === null || !(yield* Effect.promise(() => verifyPassword(current, password))))
+            return yield* wrong()
+          const changed = yield* Effect.promise(() => hashPassword(next))
+          yield* Effect.gen(function* () {
+            if (!(yield* replace(account, changed))) return yield* wrong()
+            yield* recordOfUser(sql, userId, sessionActor(session), "account.password_changed")
+            yield* noteChange(sql, userId, "password-changed")
+            yield* sessions.endAll(session, true)
+          }).pipe(sql.withTransaction)
+          yield* Effect.logInfo("portal: a password was changed").pipe(Effect.annotateLogs({ userId }))
+        }).pipe(dieOnSql),
+
       /** Whether the service sends links. */
       isOffered,
 
@@ -137,23 +168,13 @@ export class PasswordResets extends Effect.Service<PasswordResets>()("custody/po
       /** Sets the password of the link's account and ends its sessions and the link. The notice is a durable step of its own. */
       reset: (token: string, passwordHash: string) =>
         Effect.gen(function* () {
-          const { client } = yield* currentRequest
           const account = yield* ofLink(token)
-          const { email, name, organizationId, userId } = account
-          const changed = yield* sql`
-            UPDATE portal_accounts SET password = ${passwordHash}, updated_at = now()
-            WHERE user_id = ${userId} AND password = ${account.password} RETURNING id`
-          // Somebody changed it meanwhile.
-          if (changed.length === 0) return yield* invalid()
+          const { userId } = account
+          if (!(yield* replace(account, passwordHash))) return yield* invalid()
           yield* sql`DELETE FROM portal_verifications WHERE identifier = ${identifierOf(token)}`
           yield* sql`DELETE FROM portal_sessions WHERE user_id = ${userId}`
           yield* recordOfUser(sql, userId, personOf(account), "account.password_reset")
-          const id = Id.make("ntc")
-          const { body, subject } = changedText({ name, at: new Date().toISOString(), from: client?.toString() })
-          yield* sql`
-            INSERT INTO notices (id, organization_id, cause, recipient, subject, body)
-            VALUES (${id}, ${organizationId}, ${`password-reset/${id}`}, ${email}, ${subject}, ${body})`
-          yield* command(sql, id)
+          yield* noteChange(sql, userId, "password-reset")
           yield* Effect.logInfo("portal: a password was reset").pipe(Effect.annotateLogs({ userId }))
         }).pipe(sql.withTransaction, dieOnSql)
     }
