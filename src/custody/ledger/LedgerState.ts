@@ -68,6 +68,8 @@ export const Transaction = Schema.Struct({
   index: Schema.Number,
   /** How many states it has had, this one included. */
   version: Schema.Number,
+  /** Whether it has, or once had, another status than `pending`. */
+  leftPending: Schema.Boolean,
   /** When its last change happened. */
   occurredAt: Schema.String,
   /** The events of its last change; filled in when they have ids. */

@@ -45,7 +45,8 @@ const after = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /**
  * Applies a record whose references are known. `date` is when it happened, `now` the time of recording. Old news is `stale`: a
- * record from before the row's last change, except one that ends a pending transaction.
+ * record from before the row's last change, except one that ends a transaction that was never anything but pending. A repeated
+ * confirmation from before a re-org ends nothing.
  */
 export const applyTransaction = (
   state: State,
@@ -61,11 +62,25 @@ export const applyTransaction = (
   const previous = known && previousOf(known, next)
   if (previous !== undefined && Object.keys(previous).length === 0) return "unchanged"
   const late = known !== undefined && date < known.occurredAt
-  if (late && record.occurredAt !== undefined && !(known.status === "pending" && next.status !== "pending")) return "stale"
+  if (late && record.occurredAt !== undefined && (known.leftPending || next.status === "pending")) return "stale"
   const occurredAt = late ? after(known.occurredAt) : date
   const eventIds: Array<string> = []
   const version = (known?.version ?? 0) + 1
-  const row: Transaction = { ...next, id, vaultId, hash, network, index, direction, version, occurredAt, updatedAt: now, eventIds }
+  const leftPending = known?.leftPending === true || next.status !== "pending"
+  const row: Transaction = {
+    ...next,
+    id,
+    vaultId,
+    hash,
+    network,
+    index,
+    direction,
+    version,
+    leftPending,
+    occurredAt,
+    updatedAt: now,
+    eventIds
+  }
   if (known !== undefined) state.replaced.change(`${id}\n${known.version}`, known)
   state.transactions.change(id, row)
   for (const one of [known, row]) if (one !== undefined && isBooked(one)) accountChanged(state, vaultId, one.timestamp, id)

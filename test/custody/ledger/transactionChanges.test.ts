@@ -185,6 +185,18 @@ describe("old news", () => {
     }
   })
 
+  test("from before a re-org confirms nothing again, also in later batches", async () => {
+    const number = fresh()
+    const record = (status: string, second: number) => ({ ...transaction("vault_a", number, { status }), occurredAt: at(second) })
+    const [confirmed, reorged] = [record("confirmed", 5), record("pending", 9)]
+    expect((await fed(confirmed, reorged)).kinds).toEqual(["confirmed", "reorged"])
+    for (const repeated of [[confirmed, reorged], [confirmed], [reorged]]) expect((await fed(...repeated)).events).toEqual([])
+    // The pending row has more than one state, and one of them was confirmed.
+    expect((await fed(record("pending", 10), { ...record("pending", 10), memo: "seen again" })).kinds).toEqual(["updated"])
+    expect((await fed(confirmed)).answer).toMatchObject({ changed: 0, stale: 1 })
+    expect((await fed(record("confirmed", 11))).kinds).toEqual(["confirmed"])
+  })
+
   test("of a vault is stale as well, and of a user applies", async () => {
     const of = (second: number, label: string) => ({ ...vault("vault_t", "entity_a", { label }), occurredAt: at(second) })
     expect((await fed(of(10, "new"))).events).toHaveLength(1)
