@@ -6,7 +6,7 @@ import { Context, Effect, type Fiber } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
 import { newReading, type Reading } from "../runtime/database/replica/Reading.ts"
 import * as Id from "../values/Id.ts"
-import type { Peer } from "./vanishedPeers.ts"
+import type { Peer } from "./connectionTable.ts"
 
 /** One request in flight. Mutable on purpose: it lives as long as its request. */
 export interface RequestState {

@@ -1,6 +1,6 @@
 /** One open stream of the feed: what it writes to its reader, and whether that reader keeps up. C-1. */
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { nameOf, type Peer } from "../../http/vanishedPeers.ts"
+import { nameOf, type Peer } from "../../http/connectionTable.ts"
 import type { Place } from "./cursor.ts"
 import type { Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, placeOf } from "./FeedRepo.ts"

@@ -102,7 +102,8 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           return problem("service_unavailable", "Too many people are signing in right now. Try again.", { headers: { "retry-after": "2" } })
         waiting.push(from)
         return Effect.ensuring(
-          checks.withPermits(1)(check),
+          // A check goes on when its client leaves, so it keeps its place. Waiting ends.
+          checks.withPermits(1)(Effect.uninterruptible(check)),
           Effect.sync(() => waiting.splice(waiting.indexOf(from), 1))
         )
       })
