@@ -65,7 +65,7 @@ public class Feed {
                     System.exit(1);
                 }
                 String after = response.headers().firstValue("Retry-After").orElse("");
-                if (after.matches("\\d{1,9}")) wait = Long.parseLong(after);
+                if (after.matches("\\d{1,9}")) wait = Math.min(Long.parseLong(after), 60);
                 System.err.println("batch " + batch + " is sent again: " + status + " " + answer.lines().findFirst().orElse(""));
             } catch (IOException noAnswer) {
                 // The batch may or may not have been applied.

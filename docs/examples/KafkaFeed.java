@@ -132,7 +132,7 @@ public class KafkaFeed implements ConsumerRebalanceListener {
             status = response.statusCode();
             answer = response.body();
             String after = response.headers().firstValue("Retry-After").orElse("");
-            if (after.matches("\\d{1,9}")) wait = Long.parseLong(after);
+            if (after.matches("\\d{1,9}")) wait = Math.min(Long.parseLong(after), 60);
         } catch (IOException noAnswer) {
             // The batch may or may not have been applied.
             answer = noAnswer.toString();

@@ -54,7 +54,7 @@ def send(batch: UUID, history: bool, records: str) -> str:
         if 300 <= status < 500 and status not in (409, 429):
             raise SystemExit(f"batch {batch} was refused: {status} {answer}")
         print(f"batch {batch} is sent again: {status} {answer[:200]}", file=sys.stderr)
-        time.sleep(int(after) if after.isdecimal() else 1)
+        time.sleep(min(int(after), 60) if after.isdecimal() else 1)
 
 
 def follow(db: psycopg.Connection) -> None:

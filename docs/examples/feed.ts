@@ -41,7 +41,7 @@ const send = async (batch: string, history: boolean, records: string): Promise<s
         process.exit(1)
       }
       const after = response.headers.get("retry-after") ?? ""
-      if (/^\d{1,6}$/.test(after)) wait = Number(after)
+      if (/^\d{1,6}$/.test(after)) wait = Math.min(Number(after), 60)
       console.error(`batch ${batch} is sent again: ${status} ${answer.slice(0, 200)}`)
     } catch (error) {
       // No answer: the batch may or may not have been applied.
