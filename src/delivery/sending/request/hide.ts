@@ -7,6 +7,8 @@ import { SNIPPET_BYTES } from "./Answer.ts"
 
 /** A part of a value, and the beginning of one at the end of what was read, are hidden if they have this many characters. */
 const PART = 8
+/** Most parts of a value. Each costs a search, and an access token may have any number. */
+const PARTS = 64
 /** Shorter values are in many words: where one is found, the whole response is hidden, so that nobody can read it off. */
 const SHORT = 4
 /** Most characters that stand for one of a value: one that is escaped twice. */
@@ -66,7 +68,7 @@ const parts = (value: string): ReadonlyArray<string> => {
   const basic = /^basic +([^ ]+)$/i.exec(value)?.[1]
   const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("latin1")
   const inside = [...value.split(/[;,="\s]/), decoded, decoded.slice(decoded.indexOf(":") + 1)]
-  return [value, ...(credential === undefined ? [] : [credential]), ...inside.filter((part) => part.length >= PART)]
+  return [value, ...(credential === undefined ? [] : [credential]), ...inside.filter((part) => part.length >= PART).slice(0, PARTS)]
 }
 
 /** What is read: a value that begins in the snippet is complete, or at least its first {@link PART} characters are. */
