@@ -128,7 +128,8 @@ const keyFields = {
 
 /** The bodies of requests. */
 export const bodies = {
-  credentials: Schema.Struct({ email: text(320), password: text(1_000) }),
+  // An empty password cannot be hashed, so its response would tell an account from none.
+  credentials: Schema.Struct({ email: text(320), password: text(1_000).pipe(Schema.minLength(1)) }),
   address: Schema.Struct({ email: text(320) }),
   /** Decoded by `Passkeys`, which rejects an invalid response like a wrong one. */
   passkeyResponse: json<{ readonly challengeId: string; readonly response: AuthenticationResponseJSON }>(),
