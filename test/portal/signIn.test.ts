@@ -23,6 +23,11 @@ describe("signing in", () => {
     const wrong = await signIn("user_b@example.com", "not the password", "198.51.100.1")
     expect([unknown.status, unknown.json.code]).toEqual([401, "sign_in_failed"])
     expect(plain(wrong.text)).toBe(plain(unknown.text))
+    const [noAccount, account] = [
+      await signIn("nobody@example.com", "", "198.51.100.1"),
+      await signIn("user_b@example.com", "", "198.51.100.1")
+    ]
+    expect([noAccount.status, plain(noAccount.text)]).toEqual([400, plain(account.text)])
     const leaver = await signedIn(app, "user_c")
     await app.feed([user("user_c", "org_a", ["vault_a"], { status: "deactivated" })])
     expect(await leaver.state()).toBe("signed_out")
@@ -91,6 +96,50 @@ describe("signing in", () => {
 })
 
 describe("password checks", () => {
+  /** Attempts whose client leaves at once, or waits for the response. */
+  const attempt = async (address: string, signal: AbortSignal) => {
+    const { host, origin } = new URL(known.origin)
+    const headers = { ...from(address), host, origin, "sec-fetch-site": "same-origin", "x-portal": "1", "content-type": "application/json" }
+    const body = JSON.stringify({ email: `${crypto.randomUUID()}@example.com`, password: "a wrong guess" })
+    await app.send("api", "/portal/api/sign-in", { method: "POST", headers, body, signal }).catch(() => undefined)
+  }
+
+  test("keep their turn when their client leaves, so that those who leave delay nobody", async () => {
+    app.patient = false
+    let usual = 0
+    for (const address of ["2001:db8:51:1::1", "2001:db8:51:2::1"]) {
+      const quiet = performance.now()
+      expect((await signIn("user_b@example.com", PASSWORD, address)).status).toBe(200)
+      usual = performance.now() - quiet
+    }
+    for (let round = 0; round < 80; round++) {
+      const left = new AbortController()
+      const attempts = Array.from({ length: 5 }, (_, number) => attempt(`2001:db8:50:${round * 5 + number}::1`, left.signal))
+      await Bun.sleep(usual / 10)
+      left.abort()
+      await Promise.all(attempts)
+    }
+    const busy = performance.now()
+    expect((await signIn("user_b@example.com", PASSWORD, "2001:db8:51:3::1")).status).toBe(200)
+    expect(performance.now() - busy).toBeLessThan(10 * usual)
+    app.patient = true
+  })
+
+  test("of many networks take turns, so that one with many attempts delays another by one", async () => {
+    app.patient = false
+    const { signal } = new AbortController()
+    const order: Array<string> = []
+    const note = (name: string) => (_: unknown) => void order.push(name)
+    // Ten networks fill their places before somebody of another comes.
+    const many = Array.from({ length: 50 }, (_, number) =>
+      attempt(`2001:db8:${100 + (number % 10)}:${number}::1`, signal).then(note("one of many"))
+    )
+    const answer = await signIn("user_b@example.com", PASSWORD, "2001:db8:49:3::1")
+    expect([answer.status, order.length < 25]).toEqual([200, true])
+    await Promise.all(many)
+    app.patient = true
+  })
+
   test("from one wider network leave room for those from elsewhere", async () => {
     app.patient = false
     for (const [site, elsewhere] of [

@@ -35,9 +35,12 @@ const RESETS = 5
 /** Requests for a new password per site ({@link siteOf}), within {@link WINDOW_MS}. */
 const RESETS_OF_SITE = 300
 
-/** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins in or before one, in total and of one site. */
+/**
+ * Concurrent password checks, each of which takes a core and 64 MB, and sign-ins in or before one, in total and of one site. Sites
+ * take turns: one with many attempts delays another by one check.
+ */
 const CHECKS = 2,
-  WAITING = 50,
+  WAITING = 500,
   WAITING_OF_SITE = 5
 
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is incorrect.")
@@ -94,17 +97,24 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     /** The sites of attempts whose password is or waits to be checked. */
-    const waiting: Array<string> = []
+    const sites = new Map<string, { readonly turn: Effect.Semaphore; waiting: number }>()
+    let waiting = 0
     /** Waits for a free core to check a password; rejects the attempt if too many wait, in total or from its site. */
     const inTurn = <A, E, R>(check: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem<"service_unavailable">, R> =>
-      Effect.flatMap(site, (from): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
-        if (waiting.length >= WAITING || waiting.filter((one) => one === from).length >= WAITING_OF_SITE)
+      Effect.flatMap(site, (name): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
+        const from = sites.get(name) ?? { turn: Effect.unsafeMakeSemaphore(1), waiting: 0 }
+        if (waiting >= WAITING || from.waiting >= WAITING_OF_SITE)
           return problem("service_unavailable", "Too many people are signing in right now. Try again.", { headers: { "retry-after": "2" } })
-        waiting.push(from)
+        sites.set(name, from)
+        from.waiting++
+        waiting++
+        // A check goes on when its client leaves, so it keeps its turn. Waiting ends.
         return Effect.ensuring(
-          // A check goes on when its client leaves, so it keeps its place. Waiting ends.
-          checks.withPermits(1)(Effect.uninterruptible(check)),
-          Effect.sync(() => waiting.splice(waiting.indexOf(from), 1))
+          from.turn.withPermits(1)(checks.withPermits(1)(Effect.uninterruptible(check))),
+          Effect.sync(() => {
+            waiting--
+            if (--from.waiting === 0) sites.delete(name)
+          })
         )
       })
 
