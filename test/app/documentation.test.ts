@@ -72,7 +72,7 @@ test.skipIf(executable === undefined)("no page scrolls sideways at any width", a
 const watches = process.platform === "linux" && Bun.which("python3") !== null
 
 test.skipIf(!watches)(
-  `clients that do not read a page share its memory, and get no more of it${watches ? "" : " (skipped: it needs Linux and python3)"}`,
+  `clients that read no page share its memory, up to a limit${watches ? "" : " (skipped: it needs Linux and python3)"}`,
   async () => {
     const { host, port } = new URL(app.main?.baseUrl ?? "")
     const path = /\/v1\/docs\/files\/scalar-[^"]+/.exec((await app.get("/v1/docs")).text)?.[0] ?? ""

@@ -108,7 +108,7 @@ describe.skipIf(!watches)(`a client that reads no page${watches ? "" : " (skippe
     ;[key, other] = [(await app.key("user_a")).secret, (await app.key("user_b")).secret]
   })
 
-  test.each(readers)("of $pageBytes bytes gets 503 while it has much to read, takes little memory, and disturbs nobody", async (reader) => {
+  test.each(readers)("of $pageBytes bytes gets 503, takes little memory and disturbs nobody", async (reader) => {
     const { host, port } = new URL(app.main?.baseUrl ?? "")
     const path = `/v1/vaults/vault_a/transactions?limit=${reader.limit}`
     const whole = await app.get(path, key)
