@@ -7,8 +7,12 @@
 /** What begins like a formula where a spreadsheet may split a cell. */
 const inside = /([;\t\r\n])(?="*[=+\-@＝＋－＠])/g
 
+/** What needs no more than the apostrophe of an amount: most cells, which one test finds. */
+const plain = /^[\w.:/][\w.:/ -]*$/
+
 /** One cell: with an apostrophe if it is an amount, and before what a spreadsheet may read as a formula; quoted as RFC 4180 requires. */
 export const csvCell = (value: string, isAmount = false): string => {
+  if (plain.test(value)) return isAmount ? `'${value}` : value
   const text = value.replace(inside, "$1'")
   const guarded = (isAmount && value !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(value) ? `'${text}` : text
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded

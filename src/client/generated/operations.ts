@@ -425,7 +425,7 @@ export interface Operations {
   exportAllTransactions(query: ExportAllTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List balances of all vaults. Balances of all vaults that the API key can see, by network, the native asset first, then by symbol and vault, each with its `vaultId`. With `at`, balances from the last records at or before that time. With `sumBy=asset`, one line per asset: the sum over these vaults, with `vaultCount` instead of `vaultId`. A page looks at a bounded number of balances, so it may be short or empty although `nextCursor` is not null. `GET /v1/balances` */
   listAllBalances(query?: ListAllBalancesQuery, options?: RequestOptions): Pages<PortfolioBalance>
-  /** List statements. The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first; `from` and `to` are then required. `GET /v1/vaults/{vaultId}/statements` */
+  /** List statements. The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first: a file with the limits of an export, for which `from` and `to` are required. `GET /v1/vaults/{vaultId}/statements` */
   listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
   /** Get a statement. The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
   getStatement(vaultId: string, date: string, query?: GetStatementQuery, options?: RequestOptions): Promise<Statement>
@@ -520,7 +520,7 @@ export interface OperationErrors {
   readonly listAllTransactions: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly exportAllTransactions: CommonErrorCode | "insufficient_scope" | "too_many_rows" | "too_many_exports"
   readonly listAllBalances: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
-  readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found" | "too_many_exports"
   readonly getStatement: CommonErrorCode | "not_found"
   readonly getStatementSummary: CommonErrorCode | "not_found" | "not_sealed"
   readonly listAssets: CommonErrorCode | "invalid_cursor" | "insufficient_scope"

@@ -10,6 +10,7 @@ import { Flag, pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
 import { day } from "../../values/Day.ts"
 import { Statement, StatementSummary } from "../../values/Statement.ts"
+import { TooManyExports } from "../vaults/VaultsApi.ts"
 
 const vaultId = pathId("vault, from List vaults")
 
@@ -41,6 +42,7 @@ export class StatementsApi extends HttpApiGroup.make("statements")
       .setUrlParams(query({ ...PageParams, from: Schema.optional(From), to: Schema.optional(To), movedOnly: MovedOnly }))
       .addSuccess(Page(Statement, "StatementPage"))
       .addError(InvalidList)
+      .addError(TooManyExports)
       .middleware(VaultDocumentReadable)
       .annotate(OpenApi.Summary, "List statements")
       .annotate(
@@ -49,7 +51,7 @@ export class StatementsApi extends HttpApiGroup.make("statements")
       )
       .annotate(
         OpenApi.Description,
-        "The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first; `from` and `to` are then required."
+        "The newest revision of each sealed day, newest day first. With `Accept: text/csv`, all lines of a period of at most 366 days, oldest day first: a file with the limits of an export, for which `from` and `to` are required."
       )
   )
   .add(

@@ -4,10 +4,13 @@ import { Duration, Effect, Option, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
+import { notFound } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { StatementSummary } from "../../values/Statement.ts"
+import { type StatementLine, StatementSummary } from "../../values/Statement.ts"
+import type { ExportFile, ExportReader } from "../vaults/Exports.ts"
+import { csvOfDay, daysHeader, isMoved } from "./statementCsv.ts"
 
 const Row = Schema.Struct({
   vaultId: Schema.String,
@@ -23,6 +26,14 @@ const Row = Schema.Struct({
 export type StatementRow = typeof Row.Type
 
 const decode = decodeRows(Row)
+
+/** Days of a file that are read at a time: at most so many, and more than one only up to so many bytes of their lines. */
+const PART_DAYS = 31,
+  PART_BYTES = 65_536
+const decodeDays = decodeRows(Schema.Struct({ date: Schema.String, revision: Schema.Number, assets: Schema.String }))
+
+/** The lines in a stored statement: the sealer serialized the text from lines. */
+export const linesIn = ({ assets }: { readonly assets: string }) => JSON.parse(assets) as ReadonlyArray<StatementLine>
 
 /** The days of a vault's statements: the first, and the one after the last. Without statements, both are where they will begin. */
 export const SealedDays = Schema.Struct({ first: Schema.String, next: Schema.String })
@@ -66,6 +77,35 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
           return seen.length > 0 ? Option.some(rows) : Option.none()
         }).pipe(Effect.orDie),
+
+      /** The newest revisions of a period as CSV, oldest day first, with all lines or those that moved; 404 if the vault is not visible. */
+      csv: (vaultId: string, { from, to }: Required<DayRange>, movedOnly: boolean) =>
+        Effect.fnUntraced(function* ({ place, principal, snapshot }: ExportReader) {
+          const seen = yield* snapshot.query(sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`)
+          if (seen.length === 0) return yield* notFound()
+          yield* place
+          let last: string | undefined
+          const next = Effect.gen(function* () {
+            // The size of a stored text is known without reading it.
+            const days = yield* decodeDays(
+              snapshot.query(sql`
+                SELECT date::text AS date, revision, assets FROM (
+                  SELECT date, revision, assets, sum(octet_length(assets)) OVER (ORDER BY date) - octet_length(assets) AS before FROM (
+                    SELECT DISTINCT ON (s.date) s.date, s.revision, s.assets FROM statements s
+                    WHERE s.vault_id = ${vaultId} AND s.date <= ${to}::date
+                      AND ${last === undefined ? sql`s.date >= ${from}::date` : sql`s.date > ${last}::date`}
+                    ORDER BY s.date, s.revision DESC LIMIT ${PART_DAYS}
+                  ) newest
+                ) days WHERE before < ${PART_BYTES}::bigint ORDER BY days.date`)
+            )
+            let text = last === undefined ? daysHeader : ""
+            for (const day of days) text += csvOfDay(day.date, day.revision, movedOnly ? linesIn(day).filter(isMoved) : linesIn(day))
+            last = days.at(-1)?.date
+            return { text, isLast: last === undefined || last === to }
+          })
+          const file: ExportFile = { contentType: "text/csv; charset=utf-8", headers: { vary: "accept" }, next }
+          return file
+        }),
 
       /** The statement of a sealed day of a visible vault: the given revision, or the newest. */
       find: (principal: PrincipalState, vaultId: string, date: string, revision: number | undefined) =>

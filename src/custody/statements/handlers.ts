@@ -4,23 +4,21 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Option } from "effect"
 import { Principal } from "../../access/credentials/Principal.ts"
-import { reads } from "../../access/visibility/Admission.ts"
+import { reads, turns } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { takes } from "../../http/errorBoundary.ts"
+import { handler } from "../../http/handler.ts"
 import { answerJson, type Key, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { dayAfter, isDay, later } from "../../values/Day.ts"
-import type { StatementLine } from "../../values/Statement.ts"
-import { type DayRange, type StatementRow, StatementsRepo, statementJson } from "./StatementsRepo.ts"
-import { csvOfDays, csvOfLines, isMoved } from "./statementCsv.ts"
+import { Exports } from "../vaults/Exports.ts"
+import { type DayRange, linesIn, StatementsRepo, statementJson } from "./StatementsRepo.ts"
+import { csvOfLines, isMoved } from "./statementCsv.ts"
 
 const json = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json", headers: { vary: "accept" } })
 
 /** CSV text as a response to a request that may also have JSON. */
 const csv = (text: string) => HttpServerResponse.raw(text, { contentType: "text/csv; charset=utf-8", headers: { vary: "accept" } })
-
-/** The lines in a stored statement: the sealer serialized the text from lines. */
-const linesIn = ({ assets }: StatementRow) => JSON.parse(assets) as ReadonlyArray<StatementLine>
 
 /** Most days of a file, and of a summary. */
 const FILE_DAYS = 366,
@@ -61,31 +59,32 @@ export const layer = HttpApiBuilder.group(
   "statements",
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
+    const inTurn = yield* turns
     const pages = yield* Pages
     const statements = yield* StatementsRepo
+    const exports = yield* Exports
 
     return handlers
       .handleRaw(
         "listStatements",
-        read("listStatements", ({ path: { vaultId }, urlParams: { cursor, from, limit, movedOnly, to } }) =>
+        handler("listStatements", ({ path: { vaultId }, urlParams: { cursor, from, limit, movedOnly, to } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            const fetch = (after: Key | null, take: number) =>
-              Effect.flatMap(
-                statements.list(principal, vaultId, { from, to }, after, take),
-                Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed })
-              )
             if (yield* asCsv) {
               if (from === undefined || to === undefined) return yield* invalid(from === undefined ? "from" : "to", "is required for CSV")
               if (cursor !== undefined) return yield* invalid("cursor", "cannot be used for CSV, which has all rows")
               yield* checkDays({ from, to }, FILE_DAYS)
-              const days = yield* fetch(null, FILE_DAYS)
-              const kept = (row: StatementRow) => (movedOnly ? linesIn(row).filter(isMoved) : linesIn(row))
-              return csv(csvOfDays(days.map((row) => ({ date: row.date, revision: row.revision, lines: kept(row) })).reverse()))
+              return yield* exports.start(principal, statements.csv(vaultId, { from, to }, movedOnly))
             }
             yield* checkDays({ from, to })
+            const fetch = (after: Key | null, take: number) =>
+              Effect.flatMap(
+                statements.list(principal, vaultId, { from, to }, after, take),
+                Option.match({ onNone: () => notFound(), onSome: Effect.succeed })
+              )
             const of = { list: "statements", path: [vaultId], filters: { from, to } }
-            return answerJson(yield* pages.cut({ of, limit, cursor, keyLength: 1, fetch, keyOf: (row) => [row.date] }), statementJson)
+            const page = pages.cut({ of, limit, cursor, keyLength: 1, fetch, keyOf: (row) => [row.date] })
+            return yield* inTurn(Effect.map(page, (found) => answerJson(found, statementJson)))
           })
         )
       )

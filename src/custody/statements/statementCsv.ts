@@ -2,27 +2,29 @@
 import { csvCell, csvRow } from "../../values/csv.ts"
 import type { StatementLine } from "../../values/Statement.ts"
 
-const columns = ["asset", "symbol", "opening", "inbound", "outbound", "fees", "other", "closing", "transactionCount"] as const
 const amounts = ["inbound", "outbound", "fees", "other"] as const
+const columns = ["asset", "symbol", "opening", ...amounts, "closing", "transactionCount"] as const
 
 /** Whether anything moved, or something unexplained happened. */
 export const isMoved = (line: StatementLine): boolean => line.transactionCount > 0 || amounts.some((name) => line[name] !== "0")
 
-const cellsOf = (line: StatementLine): ReadonlyArray<string> =>
-  columns.map((column) =>
-    csvCell(String(line[column]), column === "opening" || column === "closing" || amounts.some((name) => name === column))
-  )
+const row = (first: string, { asset, closing, fees, inbound, opening, other, outbound, symbol, transactionCount }: StatementLine): string =>
+  `${first}${csvCell(asset)},${csvCell(symbol)},${csvCell(opening, true)},${csvCell(inbound, true)},${csvCell(outbound, true)},` +
+  `${csvCell(fees, true)},${csvCell(other, true)},${csvCell(closing, true)},${transactionCount}\r\n`
 
 /** A header line and the lines. */
-export const csvOfLines = (lines: ReadonlyArray<StatementLine>): string => [columns, ...lines.map(cellsOf)].map(csvRow).join("")
+export const csvOfLines = (lines: ReadonlyArray<StatementLine>): string => {
+  let text = csvRow(columns)
+  for (const line of lines) text += row("", line)
+  return text
+}
 
-/** A header line, and a line for each day and asset. */
-export const csvOfDays = (
-  days: ReadonlyArray<{ readonly date: string; readonly revision: number; readonly lines: ReadonlyArray<StatementLine> }>
-): string =>
-  [
-    ["date", "revision", ...columns],
-    ...days.flatMap(({ date, lines, revision }) => lines.map((line) => [date, String(revision), ...cellsOf(line)]))
-  ]
-    .map(csvRow)
-    .join("")
+/** The header line of days. */
+export const daysHeader = csvRow(["date", "revision", ...columns])
+
+/** The lines of a day, after its date and revision. */
+export const csvOfDay = (date: string, revision: number, lines: ReadonlyArray<StatementLine>): string => {
+  let text = ""
+  for (const line of lines) text += row(`${date},${revision},`, line)
+  return text
+}

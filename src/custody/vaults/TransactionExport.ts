@@ -1,30 +1,20 @@
-/**
- * Exports transactions of a vault, or across vaults, as one file from one consistent snapshot: a transaction of its own, read in parts as the
- * client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for a
- * minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
- */
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+/** Exports of transactions of a vault, or across vaults, as one file. C-6. */
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as SqlError from "@effect/sql/SqlError"
-import { Effect, Exit, Runtime, Schema, Scope } from "effect"
-import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
-import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
+import { Effect, Schema } from "effect"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { inPeriod, type Period } from "../../http/Period.ts"
 import { notFound, type ProblemOf, problem } from "../../http/Problem.ts"
-import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { againOnPrimary } from "../../runtime/database/replica/ReadReplica.ts"
-import { type Snapshot, Snapshots } from "../../runtime/database/Snapshots.ts"
+import type { Snapshot } from "../../runtime/database/Snapshots.ts"
 import { and } from "../../runtime/database/sql.ts"
-import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { type ExportFormat, fileOf } from "./exportFile.ts"
-import { exportName } from "./exportName.ts"
-import type { Amounts, RowNames } from "./transactionCsv.ts"
+import { type ExportFile, type ExportReader, Exports } from "./Exports.ts"
+import { type ExportFormat, exportName } from "./exportName.ts"
+import { type Amounts, csvHeader, csvLines, type RowNames } from "./transactionCsv.ts"
 import { JSON_OF_ROW, type TransactionFilter } from "./transactionPage.ts"
 
 /** Conditions of the filters on rows of `transactions v`, each with its AND. */
@@ -53,18 +43,8 @@ export interface ExportSource<E = never> {
   readonly page: (after: Key | null, take: number) => Statement.Fragment
 }
 
-/** Concurrent exports of a key, and of an organization with all its keys: while at least half of a process's connections are free. */
-const CONCURRENCY = 2,
-  ORGANIZATION_CONCURRENCY = 3,
-  /** Of an organization otherwise: a few that read slowly must not keep all others from theirs. */
-  CROWDED_CONCURRENCY = 1
 /** Rows per part: about as much as a connection takes at once. */
 const PART = 150
-/** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
-const STALLED = 64
-/** How often the access of an export is checked, in ms. */
-const RECHECK = 4_000
-
 const byId = Schema.Record({ key: Schema.String, value: Schema.String })
 const Names = Schema.Struct({ vaultIds: Schema.Array(Schema.String), labels: byId, symbols: byId })
 const none: RowNames = { vaultIds: [], labels: {}, symbols: {} }
@@ -78,47 +58,20 @@ const Part = Schema.Struct({
   names: Schema.NullOr(Schema.parseJson(Names))
 })
 const decodeParts = decodeRows(Part)
-const decodeTaken = decodeRows(Schema.Struct({ taken: Schema.Boolean }))
 const decodeLabel = decodeRows(Schema.Struct({ label: Schema.String }))
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
+/** How a file is written; NDJSON always has amounts plain. */
+interface Form {
+  readonly format: ExportFormat
+  readonly amounts: Amounts
+}
+
 export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
-  effect: Effect.fnUntraced(function* (stalledSeconds: number, recheckMillis: number) {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const snapshots = yield* Snapshots
-    const access = yield* AccessChecks
+    const exports = yield* Exports
     const { exportMaxRows } = yield* Settings
-    const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
-
-    // A file of half an hour does not break off because one check found Postgres unavailable.
-    const checked = (principals: ReadonlyArray<PrincipalState>) =>
-      access.current(principals).pipe(Effect.catchAllDefect(Effect.fail), whileUnavailable("500 millis", "10 seconds"), Effect.orDie)
-
-    /** Takes one of an owner's slots while the snapshot is open, whichever process serves it. Returns whether one was free. */
-    const takeSlot = Effect.fnUntraced(function* (snapshot: Snapshot, owner: string, slots: number) {
-      for (let slot = 1; slot <= slots; slot++) {
-        const [row] = yield* decodeTaken(
-          snapshot.query(sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${owner}, ${slot}::bigint)) AS taken`)
-        )
-        if (row?.taken === true) return true
-      }
-      return false
-    })
-
-    const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
-      const ofOrganization = snapshot.isCrowded ? CROWDED_CONCURRENCY : ORGANIZATION_CONCURRENCY
-      for (const [owner, slots, limit] of [
-        [callerOf(principal), CONCURRENCY, `${CONCURRENCY} exports can run at a time for an API key`],
-        [
-          `exports of ${principal.organizationId}`,
-          ofOrganization,
-          `${ORGANIZATION_CONCURRENCY} exports can run at a time for an organization, ${CROWDED_CONCURRENCY} while many others run`
-        ]
-      ] as const) {
-        if (!(yield* takeSlot(snapshot, owner, slots)))
-          return yield* problem("too_many_exports", `At most ${limit}.`, { headers: { "retry-after": "5" } })
-      }
-    })
 
     // Each vault and asset of a part is looked up once, not once per row.
     const namesOfPart = sql`CASE WHEN count(*) > 0 THEN json_build_object('vaultIds', json_agg(v.vault_id),
@@ -148,14 +101,13 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       }
     }
 
-    const prepare = Effect.fnUntraced(function* <E>(
-      principal: PrincipalState,
-      { json, page, permit, some }: ExportSource<E>,
-      format: ExportFormat
+    const open = Effect.fnUntraced(function* <E>(
+      { page, permit, some, ...source }: ExportSource<E>,
+      { amounts, format }: Form,
+      { place, principal, snapshot }: ExportReader
     ) {
-      const snapshot = yield* snapshots.open
       const label = yield* permit(principal, snapshot)
-      yield* takePlace(snapshot, principal)
+      yield* place
       const [found] = yield* decodeCount(snapshot.query(sql`SELECT count(*) AS count FROM (${some(exportMaxRows + 1)}) v`))
       if ((found?.count ?? 0) > exportMaxRows) {
         return yield* problem(
@@ -164,19 +116,28 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
         )
       }
       let last: Key | null = null
+      let head = format === "csv" ? csvHeader : ""
       // One text for a whole part: as rows, each would cost the driver several objects.
       const next = Effect.gen(function* () {
         const [part] = yield* decodeParts(
           snapshot.query(sql`
-          SELECT string_agg(${sql.literal(json)} || E'\\n', '') AS lines, count(*) AS count, min(v.timestamp) AS timestamp, (array_agg(v.id))[count(*)] AS id,
+          SELECT string_agg(${sql.literal(source.json)} || E'\\n', '') AS lines, count(*) AS count, min(v.timestamp) AS timestamp, (array_agg(v.id))[count(*)] AS id,
             ${format === "csv" ? namesOfPart : sql`NULL`} AS names
           FROM (${page(last, PART)}) v`)
         )
         // Without the part's text, which would otherwise stay in memory while the next part is sent.
         last = part === undefined || part.timestamp === null || part.id === null ? null : [part.timestamp, part.id]
-        return { lines: part?.lines ?? "", names: part?.names ?? none, isLast: (part?.count ?? 0) < PART }
+        const lines = part?.lines ?? ""
+        const text = head + (format === "csv" ? csvLines(lines, part?.names ?? none, amounts) : lines)
+        head = ""
+        return { text, isLast: (part?.count ?? 0) < PART }
       })
-      return { label, next }
+      const file: ExportFile = {
+        contentType: format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson",
+        headers: { "content-disposition": exportName({ label, format, ...source }) },
+        next
+      }
+      return file
     })
 
     return {
@@ -184,45 +145,10 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       ofVault,
 
       /** The file as a response; 404 if its vault is not visible. */
-      start: Effect.fn("TransactionExport.start")(function* <E>(
-        principal: PrincipalState,
-        source: ExportSource<E>,
-        { amounts, format }: { readonly format: ExportFormat; readonly amounts: Amounts }
-      ) {
-        const { method } = yield* HttpServerRequest.HttpServerRequest
-        const context = yield* currentRequest
-        const scope = yield* Scope.make()
-        const close = () => runPromise(Scope.close(scope, Exit.void))
-        const { label, next } = yield* againOnPrimary(prepare(principal, source, format)).pipe(
-          Scope.extend(scope),
-          Effect.catchTag("SqlError", Effect.die),
-          Effect.onError(() => Scope.close(scope, Exit.void))
-        )
-        const contentType = format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson"
-        const headers = { "content-disposition": exportName({ label, format, ...source }) }
-        if (method === "HEAD") {
-          yield* Scope.close(scope, Exit.void)
-          return HttpServerResponse.raw(new ReadableStream(), { contentType, headers })
-        }
-        context.allowIdle(stalledSeconds)
-        let checkedAt = performance.now()
-        /** The next part, unless the key or session was rejected meanwhile; then the file breaks off. */
-        const permitted = Effect.suspend(() => {
-          if (performance.now() - checkedAt < recheckMillis) return next
-          checkedAt = performance.now()
-          return Effect.filterOrDieMessage(
-            Effect.map(checked([principal]), (current) => current.get(principal)),
-            (current) => current?.scopes.has("vault:read") === true,
-            "the access of an export has ended"
-          ).pipe(Effect.zipRight(next))
-        })
-        return HttpServerResponse.raw(fileOf({ format, amounts, next: () => runPromise(permitted), close, stalledSeconds }), {
-          contentType,
-          headers
-        })
-      })
+      start: <E>(principal: PrincipalState, source: ExportSource<E>, form: Form) =>
+        exports.start(principal, (reader) => open(source, form, reader))
     }
   })
 }) {
-  static readonly layer = this.Default(STALLED, RECHECK)
+  static readonly layer = this.Default
 }

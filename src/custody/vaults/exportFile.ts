@@ -1,23 +1,14 @@
 /** The file of an export as a stream of bytes, in memory that does not depend on its size. C-6. */
 import { edenGC } from "bun:jsc"
-import { type Amounts, csvHeader, csvLines, type RowNames } from "./transactionCsv.ts"
 
-/** The formats of an export. */
-export type ExportFormat = "csv" | "ndjson"
-
-/** Rows of an export: stored JSON texts, each with a line break; none if `lines` is empty. */
-interface Part {
-  readonly lines: string
-  /** What CSV has besides. */
-  readonly names: RowNames
+/** A part of a file; its text may be empty. */
+export interface Part {
+  readonly text: string
   readonly isLast: boolean
 }
 
 /** How a file is made. */
 interface FileSource {
-  readonly format: ExportFormat
-  /** How CSV has amounts; NDJSON always has them plain. */
-  readonly amounts: Amounts
   readonly next: () => Promise<Part>
   /** Releases the source of the parts. */
   readonly close: () => Promise<void>
@@ -38,25 +29,29 @@ const BEYOND_STALLED = 10
 const COLLECT_EVERY = 2_000_000
 
 /** The file as bytes: a part each time the connection accepts more. Breaks off after `longest`. */
-export const fileOf = ({ amounts, close, format, longest = LONGEST, next, stalledSeconds }: FileSource) => {
+export const fileOf = ({ close, longest = LONGEST, next, stalledSeconds }: FileSource) => {
   const encoder = new TextEncoder()
   const startedAt = performance.now()
   let watch: Timer | undefined
-  let first = true,
-    uncollected = 0
+  let uncollected = 0
   const end = () => {
     clearTimeout(watch)
     return close()
+  }
+  /** The next part with a text: the stream asks again only after it got some. */
+  const nextText = async (): Promise<Part> => {
+    for (;;) {
+      if (performance.now() - startedAt > longest) throw new Error("the export took too long")
+      const part = await next()
+      if (part.text !== "" || part.isLast) return part
+    }
   }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         clearTimeout(watch)
         try {
-          if (performance.now() - startedAt > longest) throw new Error("the export took too long")
-          const { isLast, lines, names } = await next()
-          const text = format === "ndjson" ? lines : `${first ? csvHeader : ""}${csvLines(lines, names, amounts)}`
-          first = false
+          const { isLast, text } = await nextText()
           if (text !== "") controller.enqueue(encoder.encode(text))
           if (isLast) {
             // The slot is free before the client knows that the file is complete, so its next export is not rejected.

@@ -1,7 +1,9 @@
 /** The name of an exported file: its vault and its period. RFC 6266. C-11. */
 import type { Period } from "../../http/Period.ts"
 import { asciiFileLabel, fileLabel } from "../../values/fileLabel.ts"
-import type { ExportFormat } from "./exportFile.ts"
+
+/** The formats of an export. */
+export type ExportFormat = "csv" | "ndjson"
 
 /** The last moment of a period, which ends at the present if nothing limits it. `occurredUntil` does not belong to it. */
 const endOf = ({ occurredBefore, occurredUntil }: Period): string =>

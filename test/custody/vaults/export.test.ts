@@ -202,9 +202,8 @@ describe("an export", () => {
     const close = async () => {
       closed++
     }
-    const names = { vaultIds: [], labels: {}, symbols: {} }
-    const next = async () => ({ lines: "{}\n".repeat(100), names, isLast: false })
-    const reader = fileOf({ format: "ndjson", amounts: "plain", next, close, stalledSeconds: 60, longest: 300 }).getReader()
+    const next = async () => ({ text: "{}\n".repeat(100), isLast: false })
+    const reader = fileOf({ next, close, stalledSeconds: 60, longest: 300 }).getReader()
     const begun = performance.now()
     const readOn = async (): Promise<never> => {
       for (;;) {

@@ -6,6 +6,7 @@ import { Effect, Exit, Layer, Redacted, Scope } from "effect"
 import pg from "pg"
 import { AccessChecks } from "../../../src/access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
+import { Exports } from "../../../src/custody/vaults/Exports.ts"
 import { TransactionExport } from "../../../src/custody/vaults/TransactionExport.ts"
 import { listen } from "../../../src/http/listener.ts"
 import { RequestContext } from "../../../src/http/RequestContext.ts"
@@ -46,7 +47,7 @@ const held = async () => {
 }
 
 /** Serves exports of the vault with this layer; `allowed` collects the seconds that its connections may be idle. */
-const serve = async (layer: typeof TransactionExport.layer, allowed: Array<number>) => {
+const serve = async (layer: typeof Exports.layer, allowed: Array<number>) => {
   const scope = await Effect.runPromise(Scope.make())
   const url = Redacted.make(app.databaseUrl)
   const served = Effect.gen(function* () {
@@ -64,7 +65,8 @@ const serve = async (layer: typeof TransactionExport.layer, allowed: Array<numbe
       }).pipe(Effect.catchAll(() => Effect.succeed(HttpServerResponse.empty({ status: 500 }))))
     )
   })
-  const services = layer.pipe(
+  const services = TransactionExport.layer.pipe(
+    Layer.provide(layer),
     Layer.provide(AccessChecks.layer),
     Layer.provide(Snapshots.layer(url)),
     Layer.provide(Database.layer(url, Database.pools.command)),
@@ -92,7 +94,7 @@ describe("an export whose client stalls", () => {
   test("is cut off after a minute, and its connection is released", async () => {
     // A minute, and up to 4 s until the listener looks.
     const minute: Array<number> = []
-    const usual = await serve(TransactionExport.layer, minute)
+    const usual = await serve(Exports.layer, minute)
     const one = await stalled(usual.port)
     expect(minute).toEqual([64])
     one.destroy()
@@ -100,7 +102,7 @@ describe("an export whose client stalls", () => {
     await usual.close()
 
     // The same with a shorter time.
-    const impatient = await serve(TransactionExport.Default(8, 4_000), [])
+    const impatient = await serve(Exports.Default(8, 4_000), [])
     const two = await stalled(impatient.port)
     const closed = new Promise((resolve) => two.once("close", resolve))
     expect(await held()).toBe(1)
@@ -140,7 +142,7 @@ describe("an export whose access is checked while it runs", () => {
   }
 
   test("goes on after a check that found Postgres unavailable", async () => {
-    const served = await serve(TransactionExport.Default(60, 0), [])
+    const served = await serve(Exports.Default(60, 0), [])
     const socket = await stalled(served.port)
     const other = new pg.Client({ connectionString: app.databaseUrl })
     await other.connect()
@@ -164,7 +166,7 @@ describe("an export whose access is checked while it runs", () => {
   })
 
   test("breaks off if its key was revoked", async () => {
-    const served = await serve(TransactionExport.Default(60, 0), [])
+    const served = await serve(Exports.Default(60, 0), [])
     const socket = await stalled(served.port)
     await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [owner.keyId])
     const { bytes, complete } = await rest(socket)

@@ -532,7 +532,8 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Pages[Statement]:
         """List statements. The newest revision of each sealed day, newest day first. With ``Accept: text/csv``, all lines of a
-        period of at most 366 days, oldest day first; ``from`` and ``to`` are then required.
+        period of at most 366 days, oldest day first: a file with the limits of an export, for which ``from`` and ``to`` are
+        required.
 
         ``GET /v1/vaults/{vaultId}/statements``
 
@@ -543,7 +544,7 @@ class Operations(Caller):
             to: Last day, as YYYY-MM-DD
             moved_only: CSV and summaries leave out lines without movement
 
-        Error codes beside those of every operation: ``invalid_cursor``, ``not_found``.
+        Error codes beside those of every operation: ``invalid_cursor``, ``not_found``, ``too_many_exports``.
         """
         return self._pages(
             Statement,
