@@ -57,9 +57,11 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
     const catalog = new LedgerCatalog()
     const organizationOfVault = new LRUCache<string, string>({ max: REMEMBERED })
 
-    /** The organizations of the vaults in the records. A vault never changes its organization, so they are cached. */
-    const organizationsOf = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
-      const vaultIds = new Set(lines.flatMap(({ read }) => (read._tag === "Right" && "vaultId" in read.right ? [read.right.vaultId] : [])))
+    const vaultsIn = (lines: ReadonlyArray<Line>): ReadonlySet<string> =>
+      new Set(lines.flatMap(({ read }) => (read._tag === "Right" && "vaultId" in read.right ? [read.right.vaultId] : [])))
+
+    /** The organizations of vaults, which are cached: one changes only if it is recorded again after its organization was deleted. */
+    const organizationsOf = Effect.fnUntraced(function* (vaultIds: ReadonlySet<string>) {
       const unknown = [...vaultIds].filter((id) => !organizationOfVault.has(id))
       if (unknown.length > 0) {
         const rows = yield* decodeVaults(sql`
@@ -114,20 +116,27 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         )
     })
 
-    /**
-     * Applies a batch: together with others of its organization, or alone if it has records of several organizations,
-     * none, or the catalog.
-     */
-    const apply = Effect.fnUntraced(function* (batch: Batch) {
-      const since = performance.now()
-      const isCatalog = batch.lines.some(({ read }) => read._tag === "Right" && isCatalogRecord(read.right))
-      const organizationIds = isCatalog ? new Set<string>() : yield* organizationsOf(batch.lines)
+    /** Applies a batch of vaults of these organizations: together with others, or alone if it has none or several. */
+    const applyTo = Effect.fnUntraced(function* (batch: Waiting, organizationIds: ReadonlySet<string>) {
       const [organizationId] = organizationIds
-      if (organizationIds.size === 1 && organizationId !== undefined) {
-        return yield* Effect.flatten(queues.memo(organizationId)({ ...batch, since }))
-      }
+      if (organizationIds.size === 1 && organizationId !== undefined) return yield* Effect.flatten(queues.memo(organizationId)(batch))
       const [outcome]: ReadonlyArray<Settled> = yield* together([batch], organizationIds)
       return yield* outcome ?? Effect.dieMessage("a batch was given no outcome")
+    })
+
+    /** Applies a batch. A rejected one is applied again if its vaults are no longer in the organizations that were cached. */
+    const apply = Effect.fnUntraced(function* (unqueued: Batch) {
+      const batch = { ...unqueued, since: performance.now() }
+      if (batch.lines.some(({ read }) => read._tag === "Right" && isCatalogRecord(read.right))) return yield* applyTo(batch, new Set())
+      const vaultIds = vaultsIn(batch.lines)
+      const cached = yield* organizationsOf(vaultIds)
+      return yield* Effect.catchTag(applyTo(batch, cached), "InvalidRecords", (rejected) =>
+        Effect.gen(function* () {
+          for (const id of vaultIds) organizationOfVault.delete(id)
+          const current = yield* organizationsOf(vaultIds)
+          return yield* current.symmetricDifference(cached).size === 0 ? rejected : applyTo(batch, current)
+        })
+      )
     })
 
     return {

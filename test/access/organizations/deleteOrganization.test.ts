@@ -4,6 +4,7 @@ import type { Client } from "@temporalio/client"
 import { deletedTables } from "../../../src/access/organizations/organizationTables.ts"
 import { cli, useApp } from "../../support/app.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+import { transaction, vault } from "../../support/records.ts"
 import { operator } from "../../support/temporal.ts"
 import {
   contentOf,
@@ -125,5 +126,11 @@ describe("deletion of an organization", () => {
     expect([invited.code, invited.stderr.includes("The organization of the user user_gone is being deleted.")]).toEqual([1, true])
     expect((await remove("org_gone", "org_gone")).code).toBe(0)
     expect((await app.get("/v1/vaults", key)).status).toBe(401)
+  })
+
+  test("its vault can be recorded under the other organization, and is fed at once", async () => {
+    await app.feed([vault("vault_gone", "entity_stays")])
+    const { json, status } = await app.records([transaction("vault_gone", 990)])
+    expect([status, json.changed, json.events]).toEqual([200, 1, 1])
   })
 })
