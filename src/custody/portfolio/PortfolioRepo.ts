@@ -6,6 +6,7 @@ import type { Key, Searched } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { Balance } from "../../values/Vault.ts"
+import { placeOf } from "../vaults/balancePlace.ts"
 import type { ExportSource } from "../vaults/TransactionExport.ts"
 import { type BalanceFilter, balancesAcross, totalsAcross } from "./balancesAcross.ts"
 import { type AcrossFilter, exportedAcross, isAlongVaults, transactionsAcross } from "./transactionsAcross.ts"
@@ -96,7 +97,7 @@ export class PortfolioRepo extends Effect.Service<PortfolioRepo>()("custody/Port
           const vaults = yield* fewVaults(sql, principal, filter, take)
           const rows = yield* decodeBalances(balancesAcross(sql, principal, vaults, filter, after, take))
           const last = rows.at(-1)
-          return { rows: rows.filter(({ matches }) => matches), place: last?.last === true ? [last.number, last.vaultId] : null }
+          return { rows: rows.filter(({ matches }) => matches), place: last?.last === true ? [...placeOf(last), last.vaultId] : null }
         }).pipe(Effect.orDie),
 
       /** A page of the sums of all balances of each asset, in the order of assets. */
@@ -107,7 +108,7 @@ export class PortfolioRepo extends Effect.Service<PortfolioRepo>()("custody/Port
             return { rows: yield* decodeTotals(totalsAcross(sql, principal, vaults, filter, after, take, null)), place: null }
           const { isLast, rows } = yield* totalsOfOrganization(principal, filter, after, take)
           const last = rows.at(-1)
-          return { rows: rows.filter(({ vaultCount }) => vaultCount > 0), place: isLast || last === undefined ? null : [last.number] }
+          return { rows: rows.filter(({ vaultCount }) => vaultCount > 0), place: isLast || last === undefined ? null : placeOf(last) }
         }).pipe(Effect.orDie)
     }
   })

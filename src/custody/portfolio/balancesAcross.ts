@@ -23,11 +23,11 @@ const ASSET = "v.network, v.is_token, v.symbol, v.asset_id"
 const orderOf = ({ asset, network }: BalanceFilter): string =>
   asset !== undefined ? "v.vault_id" : `${network === undefined ? ASSET : ASSET.replace("v.network, ", "")}, v.vault_id`
 
-/** Conditions on rows `v` that an index serves: the filters, and the place after a key, which begins with the number of an asset. */
+/** Conditions on rows `v` that an index serves: the filters, and the place after a key, which begins with the number and the symbol of an asset. */
 const ranges = (sql: SqlClient.SqlClient, { asset, network }: BalanceFilter, after: Key | null): Statement.Fragment => {
   const of = (column: string, where: Statement.Fragment) => sql`(SELECT ${sql.literal(column)} FROM assets a WHERE ${where})`
   const last = (column: string) => of(column, sql`a.number = ${after?.[0]}::bigint`)
-  const vaultId = after?.[1]
+  const [, symbol, vaultId] = after ?? []
   return and(
     sql,
     network !== undefined && sql`v.network = ${network}`,
@@ -37,7 +37,7 @@ const ranges = (sql: SqlClient.SqlClient, { asset, network }: BalanceFilter, aft
     after !== null && asset !== undefined && sql`v.vault_id > ${vaultId}`,
     after !== null &&
       asset === undefined &&
-      sql`(${sql.literal(ASSET)}, v.vault_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${last("a.symbol")}, ${last("a.id")}, ${vaultId})`
+      sql`(${sql.literal(ASSET)}, v.vault_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${symbol}, ${last("a.id")}, ${vaultId})`
   )
 }
 
@@ -112,7 +112,7 @@ export const totalsAcross = (
 ): Statement.Statement<object> => {
   const { amount, exists, join } = balanceAt(sql, few === undefined ? filter.at : undefined)
   // After every vault of the asset: the tilde is greater than any character of an id.
-  const place = after === null ? null : [after[0] ?? "", "~"]
+  const place = after === null ? null : [after[0] ?? "", after[1] ?? "", "~"]
   const [rows, matches] =
     few === undefined
       ? [rowsOfOrganization(sql, principal, filter, place, most), sql`${selectsVault(sql, principal, filter)} AND ${exists}`]

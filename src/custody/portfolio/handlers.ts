@@ -6,7 +6,9 @@ import { reads, turns } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { handler } from "../../http/handler.ts"
 import { answer, answerJson, Pages } from "../../http/Page.ts"
+import { BalanceHistoryRepo } from "../vaults/BalanceHistoryRepo.ts"
 import { requirePast } from "../vaults/balanceAt.ts"
+import { placeOf } from "../vaults/balancePlace.ts"
 import { TransactionExport } from "../vaults/TransactionExport.ts"
 import { PortfolioRepo } from "./PortfolioRepo.ts"
 
@@ -18,6 +20,7 @@ export const layer = HttpApiBuilder.group(
     const inTurn = yield* turns
     const pages = yield* Pages
     const portfolio = yield* PortfolioRepo
+    const balances = yield* BalanceHistoryRepo
     const exports = yield* TransactionExport
 
     return handlers
@@ -62,9 +65,10 @@ export const layer = HttpApiBuilder.group(
                 of,
                 limit,
                 cursor,
-                keyLength: 2,
-                fetch: (after, take) => portfolio.balances(principal, filters, after, take),
-                keyOf: ({ number, vaultId }) => [number, vaultId]
+                keyLength: 3,
+                fetch: (after, take) =>
+                  Effect.flatMap(balances.place(after), (place) => portfolio.balances(principal, filters, place, take)),
+                keyOf: (row) => [...placeOf(row), row.vaultId]
               })
               return answer(found, ({ amount, asOf, asset, network, symbol, vaultId }) => ({
                 asset,
@@ -79,9 +83,9 @@ export const layer = HttpApiBuilder.group(
               of,
               limit,
               cursor,
-              keyLength: 1,
-              fetch: (after, take) => portfolio.totals(principal, filters, after, take),
-              keyOf: ({ number }) => [number]
+              keyLength: 2,
+              fetch: (after, take) => Effect.flatMap(balances.place(after), (place) => portfolio.totals(principal, filters, place, take)),
+              keyOf: placeOf
             })
             return answer(found, ({ amount, asset, network, symbol, vaultCount }) => ({ asset, symbol, network, amount, vaultCount }))
           })

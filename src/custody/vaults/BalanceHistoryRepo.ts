@@ -10,9 +10,10 @@ import type { Key } from "../../http/Page.ts"
 import { inPeriod, type Period } from "../../http/Period.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
-import { Balance, BalanceRecord } from "../../values/Vault.ts"
+import { BalanceRecord } from "../../values/Vault.ts"
 import { balanceAt } from "./balanceAt.ts"
-import type { Rows } from "./VaultsRepo.ts"
+import { resolvePlace } from "./balancePlace.ts"
+import { BalanceRow, type Rows } from "./VaultsRepo.ts"
 
 /** Filters of an asset's history. */
 export interface HistoryFilter extends Period {
@@ -23,7 +24,7 @@ const HistoryRow = Schema.Struct({ id: Schema.Number, ...BalanceRecord.fields })
 /** A row of the history. */
 export type HistoryRow = typeof HistoryRow.Type
 
-const decodeBalances = decodeRows(Balance)
+const decodeBalances = decodeRows(BalanceRow)
 const decodeHistory = decodeRows(HistoryRow)
 
 export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("custody/BalanceHistoryRepo", {
@@ -40,6 +41,9 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
     })
 
     return {
+      /** The place of a cursor in a list of balances. */
+      place: (after: Key | null) => resolvePlace(sql, after),
+
       /** A page of the balances at a time, ordered like present balances. */
       at: (
         principal: PrincipalState,
@@ -48,17 +52,18 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
         network: string | undefined,
         after: Key | null,
         take: number
-      ): Rows<Balance> => {
+      ): Rows<BalanceRow> => {
         const { amount, asOf, exists, join } = balanceAt(sql, at)
         return decodeBalances(sql`
-          SELECT v.asset_id AS asset, v.network, v.symbol, ${sql.literal(amount)} AS amount, ${sql.literal(asOf)} AS "asOf"
+          SELECT v.asset_id AS asset, v.network, v.symbol, ${sql.literal(amount)} AS amount, ${sql.literal(asOf)} AS "asOf",
+            (SELECT a.number FROM assets a WHERE a.id = v.asset_id)::text AS number
           FROM balances v ${join} WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)} AND ${exists}
           ${and(
             sql,
             network !== undefined && sql`v.network = ${network}`,
             after !== null &&
               sql`(v.network, v.is_token, v.symbol, v.asset_id) > (
-                SELECT a.network, a.id <> a.network || '/native', a.symbol, a.id FROM assets a WHERE a.id = ${after[0]})`
+                SELECT a.network, a.id <> a.network || '/native', ${after[1]}, a.id FROM assets a WHERE a.number = ${after[0]}::bigint)`
           )}
           ORDER BY v.network, v.is_token, v.symbol, v.asset_id LIMIT ${take}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),

@@ -30,7 +30,10 @@ export type TransactionRow = typeof TransactionRow.Type
 const AddressRow = Schema.Struct({ id: Schema.Number, ...DepositAddress.fields, createdAt: Schema.String })
 
 const decodeVaults = decodeRows(Vault)
-const decodeBalances = decodeRows(Balance)
+/** A balance and the number of its asset, which is short enough for a cursor. */
+export const BalanceRow = Schema.Struct({ ...Balance.fields, number: Schema.String })
+export type BalanceRow = typeof BalanceRow.Type
+const decodeBalances = decodeRows(BalanceRow)
 const decodeAddresses = decodeRows(AddressRow)
 // Hot: every page of transactions, of up to 501 rows.
 const castTransactions = castRows(TransactionRow)
@@ -98,18 +101,19 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         network: string | undefined,
         after: Key | null,
         take: number
-      ): Rows<Balance> => {
-        const last = (column: string) => sql`(SELECT ${sql.literal(column)} FROM assets a WHERE a.id = ${after?.[0]})`
+      ): Rows<BalanceRow> => {
+        const last = (column: string) => sql`(SELECT ${sql.literal(column)} FROM assets a WHERE a.number = ${after?.[0]}::bigint)`
         return Effect.orDie(
           Effect.flatMap(
             decodeBalances(sql`
-          SELECT v.asset_id AS asset, v.network, v.symbol, v.amount, v.as_of AS "asOf" FROM balances v
+          SELECT v.asset_id AS asset, v.network, v.symbol, v.amount, v.as_of AS "asOf",
+            (SELECT a.number FROM assets a WHERE a.id = v.asset_id)::text AS number FROM balances v
           WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
           ${and(
             sql,
             network !== undefined && sql`v.network = ${network}`,
             after !== null &&
-              sql`(v.network, v.is_token, v.symbol, v.asset_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${last("a.symbol")}, ${after[0]})`
+              sql`(v.network, v.is_token, v.symbol, v.asset_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${after[1]}, ${last("a.id")})`
           )}
           ORDER BY v.network, v.is_token, v.symbol, v.asset_id LIMIT ${take}`),
             (rows) => visible(principal, vaultId, rows)

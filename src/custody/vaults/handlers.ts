@@ -9,11 +9,13 @@ import { answer, answerJson, type Key, type Of, Pages } from "../../http/Page.ts
 import { notFound } from "../../http/Problem.ts"
 import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
 import { requirePast } from "./balanceAt.ts"
+import { placeOf } from "./balancePlace.ts"
 import { TransactionExport } from "./TransactionExport.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
 
 /** The rows of a visible vault, or 404. */
-const orNotFound = <Row>(rows: Rows<Row>) => Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
+const orNotFound = <Row, E>(rows: Effect.Effect<Effect.Effect.Success<Rows<Row>>, E>) =>
+  Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -26,11 +28,11 @@ export const layer = HttpApiBuilder.group(
     const exports = yield* TransactionExport
 
     /** A page of a list that belongs to the vault of the path. */
-    const page = <Row>(
+    const page = <Row, E>(
       of: Of,
       { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
       keyLength: number,
-      fetch: (after: Key | null, take: number) => Rows<Row>,
+      fetch: (after: Key | null, take: number) => Effect.Effect<Effect.Effect.Success<Rows<Row>>, E>,
       keyOf: (row: Row) => Key
     ) => pages.cut({ of, limit, cursor, keyLength, fetch: (after, take) => orNotFound(fetch(after, take)), keyOf })
 
@@ -70,13 +72,14 @@ export const layer = HttpApiBuilder.group(
             const found = yield* page(
               { list: "balances", path: [vaultId], filters: { network, at } },
               asked,
-              1,
+              2,
               (after, take) =>
-                at === undefined
-                  ? vaults.balances(principal, vaultId, network, after, take)
-                  : balances.at(principal, vaultId, at, network, after, take),
-              // The asset alone identifies the position; the whole sort key would be too long for a cursor.
-              (row) => [row.asset]
+                Effect.flatMap(balances.place(after), (place) =>
+                  at === undefined
+                    ? vaults.balances(principal, vaultId, network, place, take)
+                    : balances.at(principal, vaultId, at, network, place, take)
+                ),
+              placeOf
             )
             return answer(found, ({ amount, asOf, asset, network, symbol }) => ({ asset, network, symbol, amount, asOf }))
           })
