@@ -29,6 +29,8 @@ export interface RequestState {
   keyId: string | undefined
   /** The organization of the key or session that authenticated, for limits. */
   organizationId: string | undefined
+  /** The user of the portal's session that authenticated, for limits. */
+  userId: string | undefined
   /** Whether a session of the portal or the platform token authenticated, for the log. */
   isKnown: boolean
   /** What its reads need: whether they may use a read replica. */
@@ -65,6 +67,7 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   inHandler: false,
   keyId: undefined,
   organizationId: undefined,
+  userId: undefined,
   isKnown: false,
   reading: newReading(),
   bodyRead: () => {},

@@ -13,7 +13,7 @@ import { Cause, Effect } from "effect"
 import { isUnavailable } from "../runtime/database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 import { currentRequest, type RequestState, unshared } from "./RequestContext.ts"
-import { asRead } from "./unread.ts"
+import { asRead, lastIfUnread } from "./unread.ts"
 
 /** Longest request target. */
 const MAX_URI = 8_192
@@ -31,6 +31,8 @@ export interface Routes<R> {
   readonly methods: (path: string) => ReadonlyArray<string>
   /** Authentication, which comes before routing. */
   readonly authenticate: Effect.Effect<unknown, Problem, R>
+  /** Whether its clients are the operator's own, who may leave unread what they like. */
+  readonly isInternal?: boolean
   /** The `detail` of responses while Postgres is unavailable, if the usual one is not enough. */
   readonly unavailable?: string
 }
@@ -74,10 +76,13 @@ export const errorBoundary =
       Effect.catchAllCause(
         request.url.length > MAX_URI
           ? Effect.fail(problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`))
-          : Effect.flatMap(app, (response) => (request.method === "HEAD" ? Effect.succeed(response) : asRead(response))),
+          : Effect.flatMap(app, (response) => (routes.isInternal === true ? Effect.succeed(response) : asRead(response, request.method))),
         (cause: Cause.Cause<unknown>) =>
           Effect.flatMap(currentRequest, (context) =>
-            Effect.flatMap(problemOf(cause, request, context, routes), (self) => written(self, context))
+            Effect.flatMap(problemOf(cause, request, context, routes), (self) => {
+              const response = written(self, context)
+              return routes.isInternal === true ? Effect.succeed(response) : lastIfUnread(response)
+            })
           )
       )
     )
@@ -109,13 +114,11 @@ export const acceptable = (
 }
 
 const written = (self: Problem, context: RequestState) =>
-  Effect.succeed(
-    HttpServerResponse.text(bodyOf(self, context.requestId), {
-      status: self.status,
-      contentType: "application/problem+json",
-      headers: { ...unshared, ...self.headers }
-    })
-  )
+  HttpServerResponse.text(bodyOf(self, context.requestId), {
+    status: self.status,
+    contentType: "application/problem+json",
+    headers: { ...unshared, ...self.headers }
+  })
 
 const problemOf = <R>(
   cause: Cause.Cause<unknown>,

@@ -1,109 +1,116 @@
 /**
  * Responses that their clients have not read. They take memory: of the process until the system takes them, then of the system
- * until the client acknowledges them. So what was last sent on each connection counts for its caller and organization until the
- * connection's next request, or until the system says that it was acknowledged, which is looked up only when somebody has reached
- * the limit. Otherwise one key could request pages and read none of them. docs/security.md, T18.
+ * until the client acknowledges them. So they count for their caller and organization until the system says that they were
+ * acknowledged, which is looked up only when somebody has reached the limit. Otherwise one key could request pages and read none of
+ * them. docs/security.md, T18.
  */
 
 import * as HttpBody from "@effect/platform/HttpBody"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { siteOf } from "./ClientAddress.ts"
-import { nameOf, type Peer, unreadPeers } from "./connectionTable.ts"
+import { nameOf, type Peer, unacknowledged } from "./connectionTable.ts"
 import { problem } from "./Problem.ts"
 import { currentRequest, type RequestState } from "./RequestContext.ts"
 
-/** Most bytes of an organization, and the share of a caller or of the strangers of one site. Each may have one response, whatever its size. */
+/**
+ * Most bytes of an organization, and the shares of a caller or of the strangers of one site: up to the first, others of the organization
+ * can take nothing from it; up to the second, it may have more. Each may have one response, whatever its size.
+ */
 const LIMIT = 64 * 1_048_576,
+  OWN_SHARE = 1 / 64,
   SHARE = 1 / 4
 /** Responses of more bytes are streams: the system takes smaller ones at once, whoever reads them, 45 KB with the segments of a network. */
 const STREAMED = 32 * 1_024
+/** Bytes that the headers of a response have, about. */
+const HEADERS = 512
 /** Bytes that are given to a connection at a time. */
 const PIECE = 64 * 1_024
 /** Milliseconds without progress after which a response breaks off. The listener does not see a client that never began to read. */
 const STALLED = 60_000
-/** Shortest time between two looks at the system's table of connections, in milliseconds. */
-const LOOK = 100
+/** Time between two looks at the system's table of connections: at least so many milliseconds, and so many times as long as a look. */
+const LOOK_MS = 10,
+  LOOK_TIMES = 10
 /** Connections beyond those of the last look after which there is another: what was sent on ended connections goes then. */
 const CONNECTIONS = 10_000
 
 /** Who gets a response. */
-export interface Receiver extends Pick<RequestState, "client" | "keyId" | "organizationId"> {
+export interface Receiver extends Pick<RequestState, "client" | "keyId" | "organizationId" | "userId"> {
   readonly peer: Peer
 }
 
+/** What was sent on a connection. */
 interface Sent {
   readonly peer: Peer
-  readonly bytes: number
-  readonly owners: ReadonlyArray<readonly [name: string, most: number]>
-  /** Whether the process has a part of it. */
-  isHeld: boolean
+  /** The caller, and its organization. */
+  readonly owners: readonly [caller: string] | readonly [caller: string, organization: string]
+  /** Bytes in the process. */
+  held: number
+  /** Bytes that the system has taken, less those of which it said that they were acknowledged. */
+  taken: number
 }
 
 /** Counts what has not been read of this process's responses. */
-export const unreadResponses = (limit = LIMIT, stalled = STALLED, peers = unreadPeers) => {
+export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unacknowledged) => {
+  /** By the name of the connection and its owners: a proxy's connection has requests of several. */
   const sent = new Map<string, Sent>()
   const unread = new Map<string, number>()
-  let looking = Promise.resolve(),
-    nextLook = Number.NEGATIVE_INFINITY,
+  let nextLook = Number.NEGATIVE_INFINITY,
     sizeAtLook = 0
 
-  const ownersOf = ({ client, keyId = "", organizationId }: Receiver): Sent["owners"] =>
-    organizationId === undefined
-      ? [[`site ${client && siteOf(client)}`, limit * SHARE]]
-      : [
-          [organizationId, limit],
-          [`${organizationId} ${keyId}`, limit * SHARE]
-        ]
-  const count = ({ bytes, owners }: Sent, sign: 1 | -1) => {
-    for (const [name] of owners) {
-      const sum = (unread.get(name) ?? 0) + sign * bytes
+  const ownersOf = ({ client, keyId, organizationId, userId }: Receiver): Sent["owners"] =>
+    organizationId === undefined ? [`site ${client && siteOf(client)}`] : [`caller ${keyId ?? userId}`, organizationId]
+  const change = (one: Sent, held: number, taken: number) => {
+    one.held += held
+    one.taken += taken
+    for (const name of one.owners) {
+      const sum = (unread.get(name) ?? 0) + held + taken
       if (sum === 0) unread.delete(name)
       else unread.set(name, sum)
     }
   }
-  const isFull = ({ bytes, owners }: Sent) =>
-    owners.some(([name, most]) => (unread.get(name) ?? 0) > 0 && (unread.get(name) ?? 0) + bytes > most)
-  const forget = (connection: string) => {
-    const before = sent.get(connection)
-    if (before !== undefined && sent.delete(connection)) count(before, -1)
+  const isFull = ([caller, organization]: Sent["owners"], bytes: number) => {
+    const before = unread.get(caller) ?? 0
+    if (before === 0 || before + bytes <= limit * OWN_SHARE) return false
+    return before + bytes > limit * SHARE || (organization !== undefined && (unread.get(organization) ?? 0) + bytes > limit)
   }
 
-  /** Forgets what was acknowledged. A look is short beside the time to the next. */
+  /** Forgets what was acknowledged. */
   const look = () => {
     const from = performance.now()
-    if (from < nextLook) return looking
-    nextLook = Number.POSITIVE_INFINITY
-    looking = peers().then((waiting) => {
-      for (const [connection, { isHeld, peer }] of sent) if (!isHeld && !waiting.has(nameOf(peer))) forget(connection)
-      sizeAtLook = sent.size
-      const now = performance.now()
-      nextLook = now + Math.max(LOOK, 20 * (now - from))
-    })
-    return looking
+    if (from < nextLook) return
+    const waiting = queues()
+    for (const [name, one] of sent) {
+      change(one, 0, Math.min(0, (waiting.get(nameOf(one.peer)) ?? 0) - one.taken))
+      if (one.held + one.taken === 0) sent.delete(name)
+    }
+    sizeAtLook = sent.size
+    const now = performance.now()
+    nextLook = now + Math.max(LOOK_MS, LOOK_TIMES * (now - from))
   }
 
-  /** Counts a response; undefined if its receiver has too much else to read. */
+  /** Counts a response, which the process holds or the system takes at once; undefined if its receiver has too much else to read. */
   const enter = (receiver: Receiver, bytes: number, isHeld: boolean): Sent | undefined => {
     const { peer } = receiver
-    const connection = `${peer.address} ${peer.port}`
-    forget(connection)
-    const one: Sent = { peer, bytes, owners: ownersOf(receiver), isHeld }
-    if (isFull(one)) return undefined
-    sent.set(connection, one)
-    count(one, 1)
-    if (sent.size > 2 * sizeAtLook + CONNECTIONS) void look()
+    const owners = ownersOf(receiver)
+    const name = `${peer.address} ${peer.port} ${owners[0]}`
+    if (isFull(owners, bytes) || sent.size > 2 * sizeAtLook + CONNECTIONS) look()
+    if (isFull(owners, bytes)) return undefined
+    const one = sent.get(name) ?? { peer, owners, held: 0, taken: 0 }
+    sent.set(name, one)
+    change(one, isHeld ? bytes : 0, isHeld ? 0 : bytes)
     return one
   }
 
   /** A body that the process holds until the system has taken it. */
   const streamOf = (one: Sent, body: Uint8Array): ReadableStream<Uint8Array> => {
-    let rest = body
+    let rest: Uint8Array | undefined = body
     let watch: Timer | undefined
     const end = () => {
       clearTimeout(watch)
-      rest = new Uint8Array()
-      one.isHeld = false
+      if (rest === undefined) return
+      rest = undefined
+      change(one, -body.length, body.length)
     }
     return new ReadableStream<Uint8Array>(
       {
@@ -115,6 +122,7 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, peers = unread
           watch = setTimeout(breakOff, stalled)
         },
         pull(controller) {
+          if (rest === undefined) return
           watch?.refresh()
           if (rest.length > 0) {
             controller.enqueue(rest.subarray(0, PIECE))
@@ -131,7 +139,10 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, peers = unread
     )
   }
 
-  return { enter, look, streamOf }
+  /** Milliseconds until the next look. */
+  const untilLook = () => Math.max(0, nextLook - performance.now())
+
+  return { enter, streamOf, untilLook }
 }
 
 const unread = unreadResponses()
@@ -141,26 +152,47 @@ const tooMuch = () =>
     headers: { "retry-after": "1" }
   })
 
-/** The response, counted, and a large one as a stream. Fails with 503 `service_unavailable` if its receiver has too much else to read. */
-export const asRead = (response: HttpServerResponse.HttpServerResponse) => {
+/** Counts a response of this many bytes without its headers; undefined without a socket or if its receiver has too much else to read. */
+const counted = ({ client, keyId, organizationId, peer, userId }: RequestState, bytes: number, isHeld: boolean) =>
+  peer && unread.enter({ client, keyId, organizationId, userId, peer }, isHeld ? bytes : HEADERS + bytes, isHeld)
+
+/**
+ * The response, counted, and a large one as a stream. Fails with 503 `service_unavailable` if its receiver has too much else to read,
+ * unless the request changed something.
+ */
+export const asRead = (response: HttpServerResponse.HttpServerResponse, method: string) => {
+  if (method !== "GET" && method !== "HEAD") return lastIfUnread(response)
   const { body } = response
-  const whole = body._tag === "Uint8Array" || body._tag === "Raw" ? body.body : undefined
-  const isShared = whole instanceof Blob
-  if (!(typeof whole === "string" || whole instanceof Uint8Array || isShared)) return Effect.succeed(response)
-  return Effect.flatMap(currentRequest, ({ client, keyId, organizationId, peer }) => {
-    if (peer === undefined) return Effect.succeed(response)
-    const bytes = isShared ? whole.size : Buffer.byteLength(whole)
-    const isHeld = !isShared && bytes > STREAMED
-    const enter = () => unread.enter({ client, keyId, organizationId, peer }, bytes, isHeld)
+  const given = method === "GET" && (body._tag === "Uint8Array" || body._tag === "Raw") ? body.body : undefined
+  const whole = typeof given === "string" || given instanceof Uint8Array ? given : undefined
+  // All readers of a `Blob` share it.
+  const bytes = given instanceof Blob ? given.size : whole === undefined ? 0 : Buffer.byteLength(whole)
+  const isHeld = whole !== undefined && bytes > STREAMED
+  return Effect.flatMap(currentRequest, (state) => {
+    if (state.peer === undefined) return Effect.succeed(response)
     const answer = (one: Sent) =>
-      isHeld
-        ? HttpServerResponse.setBody(response, HttpBody.raw(unread.streamOf(one, typeof whole === "string" ? Buffer.from(whole) : whole)))
-        : response
-    const one = enter()
-    if (one !== undefined) return Effect.succeed(answer(one))
-    return Effect.flatMap(Effect.promise(unread.look), () => {
-      const again = enter()
-      return again === undefined ? tooMuch() : Effect.succeed(answer(again))
-    })
+      Effect.succeed(
+        isHeld
+          ? HttpServerResponse.setBody(response, HttpBody.raw(unread.streamOf(one, typeof whole === "string" ? Buffer.from(whole) : whole)))
+          : response
+      )
+    const one = counted(state, bytes, isHeld)
+    if (one !== undefined) return answer(one)
+    // What a client has read meanwhile is only known after the next look.
+    return Effect.delay(
+      Effect.suspend(() => {
+        const later = counted(state, bytes, isHeld)
+        return later === undefined ? tooMuch() : answer(later)
+      }),
+      unread.untilLook() + 1
+    )
   })
 }
+
+/** A response that cannot be refused, counted. If its receiver has too much to read, it is the connection's last. */
+export const lastIfUnread = (response: HttpServerResponse.HttpServerResponse) =>
+  Effect.map(currentRequest, (state) =>
+    state.peer === undefined || counted(state, response.body.contentLength ?? 0, false) !== undefined
+      ? response
+      : HttpServerResponse.setHeader(response, "connection", "close")
+  )

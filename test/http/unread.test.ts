@@ -13,35 +13,51 @@ describe("what clients have not read", () => {
     client: ipaddr.parse(address),
     organizationId,
     keyId,
+    userId: undefined,
     peer: { address, port }
   })
-  /** The responses of which the system says that they are not acknowledged: all, if not given. */
-  const counting = ({ acknowledged = false, stalled = 60_000 } = {}) => {
-    const peers = new Set(Array.from({ length: 20 }, (_, port) => `203.0.113.1 ${port}`))
-    const { enter, look, streamOf } = unreadResponses(1_000_000, stalled, async () => (acknowledged ? new Set() : peers))
-    return { look, streamOf, enter: (...receiver: Parameters<typeof to>) => enter(to(...receiver), body.length, false) }
+  /** Of each connection, the system says that so many bytes were not acknowledged. */
+  const counting = (bytes: number, stalled?: number) => {
+    const queues = new Map(Array.from({ length: 20 }, (_, port) => [`203.0.113.1 ${port}`, bytes]))
+    const { enter, streamOf } = unreadResponses(1_000_000, stalled, () => queues)
+    return {
+      enter: (...receiver: Parameters<typeof to>) => enter(to(...receiver), body.length, false),
+      /** How many responses of so many bytes a caller may have, each on a connection of its own. */
+      most: (keyId: string, size: number) => {
+        let port = 0
+        while (port < 20 && enter(to("a", keyId, port), size, false) !== undefined) port++
+        return port
+      },
+      hold: (...receiver: Parameters<typeof to>) => {
+        const one = enter(to(...receiver), body.length, true)
+        return one && streamOf(one, body).getReader()
+      }
+    }
   }
 
-  test("counts for the caller, up to a quarter, and for the organization", async () => {
-    const { enter, look } = counting()
-    expect([enter("a", "1", 1), enter("a", "1", 2)]).toEqual([expect.anything(), undefined])
-    expect([2, 3, 4, 5, 6].map((number) => enter("a", String(number), number) !== undefined)).toEqual([true, true, true, true, false])
-    expect(enter("b", "7", 7)).toBeDefined()
-    await look()
-    expect(enter("a", "1", 8)).toBeUndefined()
+  test("counts for the caller, up to a quarter, and for the organization", () => {
+    const { enter, most } = counting(1_000_000)
+    expect(["1", "2", "3", "4"].map((keyId) => most(keyId, 60_000))).toEqual([4, 4, 4, 4])
+    // One response whatever its size, and a small share of its own.
+    expect([most("5", 60_000), most("6", 5_000)]).toEqual([1, 3])
+    expect([enter("b", "7", 1) === undefined, enter("a", "1", 1) === undefined]).toEqual([false, true])
   })
 
   test("counts for strangers by their site", () => {
-    const { enter } = counting()
+    const { enter } = counting(body.length)
     expect([enter(undefined, undefined, 1), enter(undefined, undefined, 2)]).toEqual([expect.anything(), undefined])
     expect(enter(undefined, undefined, 1, "203.0.114.1")).toBeDefined()
   })
 
-  test("is forgotten with the next request of its connection, or once it is acknowledged", async () => {
-    const { enter, look } = counting({ acknowledged: true })
-    expect([enter("a", "1", 1), enter("a", "1", 1), enter("a", "1", 2)]).toEqual([expect.anything(), expect.anything(), undefined])
-    await look()
-    expect(enter("a", "1", 2)).toBeDefined()
+  test("adds up on a connection, as far as it is not acknowledged", () => {
+    for (const [bytes, next] of [
+      [0, true],
+      [40_000, true],
+      [60_000, false]
+    ] as const) {
+      const { enter } = counting(bytes)
+      expect([bytes, enter("a", "1", 1) !== undefined, enter("a", "1", 1) !== undefined]).toEqual([bytes, true, next])
+    }
   })
 
   test("is one response at least, whatever its size", () => {
@@ -50,26 +66,22 @@ describe("what clients have not read", () => {
 
   test("of a stream counts until the system has taken the last piece", async () => {
     for (const wait of [true, false]) {
-      const { enter, look, streamOf } = unreadResponses(1_000_000, 60_000, async () => new Set())
-      const one = enter(to("a", "1", 1), body.length, true)
-      const reader = one && streamOf(one, body).getReader()
+      const { enter, hold } = counting(0)
+      const reader = hold("a", "1", 1)
       const bytes: Array<number> = []
       while (bytes.length < body.length) bytes.push(...((await reader?.read())?.value ?? []))
       expect(new Uint8Array(bytes)).toEqual(body)
       if (!wait) expect((await reader?.read())?.done).toBe(true)
-      await look()
-      expect([wait, enter(to("a", "1", 2), body.length, true) === undefined]).toEqual([wait, wait])
+      expect([wait, enter("a", "1", 2) === undefined]).toEqual([wait, wait])
     }
   })
 
   test("breaks off without progress", async () => {
-    const { enter, look, streamOf } = unreadResponses(1_000_000, 20, async () => new Set())
-    const one = enter(to("a", "1", 1), body.length, true)
-    const reader = one && streamOf(one, body).getReader()
+    const { enter, hold } = counting(0, 20)
+    const reader = hold("a", "1", 1)
     await reader?.read()
     await expect(reader?.closed).rejects.toThrow("does not read")
-    await look()
-    expect(enter(to("a", "1", 2), body.length, true)).toBeDefined()
+    expect(enter("a", "1", 2)).toBeDefined()
   })
 })
 

@@ -100,6 +100,7 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
     isPublic: () => true,
     methods: methodsIn(all.routes),
     authenticate: Effect.void,
+    isInternal: true,
     unavailable: "Postgres is temporarily unavailable. Retry; with an Idempotency-Key the batch is applied only once."
   })(all)
 }

@@ -155,7 +155,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
       Effect.schedule(
         Effect.suspend(() => {
           if (streams.size === 0) return Effect.void
-          return Effect.map(Effect.promise(vanishedPeers), (vanished) => {
+          return Effect.map(Effect.sync(vanishedPeers), (vanished) => {
             for (const stream of streams) if (stream.peer !== undefined && vanished.has(stream.peer)) disconnect(stream)
           })
         }),

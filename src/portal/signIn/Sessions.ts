@@ -92,7 +92,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         if (unseen && headers["x-portal-active"] === "1") {
           yield* sql`UPDATE portal_sessions SET last_seen_at = clock_timestamp() WHERE id = ${session.id}`
         }
-        Object.assign(yield* currentRequest, { isKnown: true, organizationId: session.organizationId })
+        Object.assign(yield* currentRequest, { isKnown: true, organizationId: session.organizationId, userId: session.userId })
         return session satisfies SessionState
       }).pipe(Effect.orDie)
 
