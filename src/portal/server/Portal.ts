@@ -35,6 +35,7 @@ import { Members } from "../signIn/Members.ts"
 import * as members from "../signIn/memberRoutes.ts"
 import { Passkeys } from "../signIn/Passkeys.ts"
 import { Passwords } from "../signIn/Passwords.ts"
+import { PasswordWork } from "../signIn/PasswordWork.ts"
 import { SecondFactor } from "../signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
 import { SignIn } from "../signIn/SignIn.ts"
@@ -183,7 +184,7 @@ export const layer = OwnRoutes.layer.pipe(
     )
   ),
   Layer.provideMerge(Layer.mergeAll(SecondFactor.layer, Passkeys.layer, Invitations.layer, Passwords.layer)),
-  Layer.provideMerge(Sessions.layer),
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, PasswordWork.layer)),
   Layer.provideMerge(Layer.mergeAll(Identity.layer, Mailer.layer)),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])
 )

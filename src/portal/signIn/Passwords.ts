@@ -19,6 +19,7 @@ import * as Id from "../../values/Id.ts"
 import { addressOf } from "../server/origin.ts"
 import { noteChange } from "./changeNotice.ts"
 import { Identity } from "./Identity.ts"
+import { PasswordWork } from "./PasswordWork.ts"
 import { noResetText, resetText } from "./passwordTexts.ts"
 import { type SessionState, Sessions, sessionActor } from "./Sessions.ts"
 import { keepVerification } from "./verifications.ts"
@@ -56,12 +57,11 @@ const invalid = () => problem("password_reset_invalid", "The link was already us
 
 const wrong = () => problem("invalid_body", "The current password is incorrect.", { fields: [fieldIssue("current", "is incorrect")] })
 
-const library = Effect.promise(() => import("./auth.ts"))
-
 export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passwords", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const sessions = yield* Sessions
+    const work = yield* PasswordWork
     const { send } = yield* Mailer
     const { follow, provider } = yield* Identity
     // From the settings: nothing in a request decides where a link leads.
@@ -135,12 +135,10 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
       change: (session: SessionState, current: string, next: string) =>
         Effect.gen(function* () {
           const { userId } = session
-          const { hashPassword, verifyPassword } = yield* library
           const [account] = yield* find({ userId })
           const { password = null } = account ?? {}
-          if (account === undefined || password === null || !(yield* Effect.promise(() => verifyPassword(current, password))))
-            return yield* wrong()
-          const changed = yield* Effect.promise(() => hashPassword(next))
+          if (account === undefined || password === null || !(yield* work.verify(current, password))) return yield* wrong()
+          const changed = yield* work.hash(next)
           yield* Effect.gen(function* () {
             if (!(yield* replace(account, changed))) return yield* wrong()
             yield* recordOfUser(sql, userId, sessionActor(session), "account.password_changed")

@@ -9,7 +9,7 @@ import { Effect, Schema } from "effect"
 import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
 import { networkOf, siteOf } from "../../http/ClientAddress.ts"
-import { type Problem, problem } from "../../http/Problem.ts"
+import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
@@ -19,6 +19,7 @@ import { type Answer, Identity, refused } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { Passwords } from "./Passwords.ts"
+import { PasswordWork } from "./PasswordWork.ts"
 import { Sessions } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
 
@@ -34,14 +35,6 @@ const WINDOW_MS = 900_000
 const RESETS = 5
 /** Requests for a new password per site ({@link siteOf}), within {@link WINDOW_MS}. */
 const RESETS_OF_SITE = 300
-
-/**
- * Concurrent password checks, each of which takes a core and 64 MB, and sign-ins in or before one, in total and of one site. Sites
- * take turns: one with many attempts delays another by one check.
- */
-const CHECKS = 2,
-  WAITING = 500,
-  WAITING_OF_SITE = 5
 
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is incorrect.")
 
@@ -68,6 +61,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const invitations = yield* Invitations
     const passkeys = yield* Passkeys
     const passwords = yield* Passwords
+    const work = yield* PasswordWork
     const sessions = yield* Sessions
     const { rateLimit } = yield* Settings
     // Windows of their own: made-up names cannot evict addresses.
@@ -94,35 +88,6 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         const everywhere = Effect.unlessEffect(spend(ofAccount, accountOf(email)), isFamiliar(sql, email, from))
         return Effect.zipRight(spend(ofAccountHere, `${accountOf(email)}/${from}`), everywhere)
       })
-
-    const checks = yield* Effect.makeSemaphore(CHECKS)
-    /** The sites of attempts whose password is or waits to be checked. */
-    const sites = new Map<string, { readonly turn: Effect.Semaphore; waiting: number }>()
-    let waiting = 0
-    /** Waits for a free core to check a password; rejects the attempt if too many wait, in total or from its site. */
-    const inTurn = <A, E, R>(check: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem<"service_unavailable">, R> =>
-      Effect.flatMap(site, (name): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
-        const from = sites.get(name) ?? { turn: Effect.unsafeMakeSemaphore(1), waiting: 0 }
-        if (waiting >= WAITING || from.waiting >= WAITING_OF_SITE)
-          return problem("service_unavailable", "Too many people are signing in right now. Try again.", { headers: { "retry-after": "2" } })
-        sites.set(name, from)
-        from.waiting++
-        waiting++
-        // A check goes on when its client leaves, so it keeps its turn. Waiting ends.
-        return Effect.ensuring(
-          from.turn.withPermits(1)(checks.withPermits(1)(Effect.uninterruptible(check))),
-          Effect.sync(() => {
-            waiting--
-            if (--from.waiting === 0) sites.delete(name)
-          })
-        )
-      })
-
-    const hashOf = (password: string) =>
-      Effect.flatMap(
-        Effect.promise(() => import("./auth.ts")),
-        ({ hashPassword }) => inTurn(Effect.promise(() => hashPassword(password)))
-      )
 
     /** Records a wrong password of an account in the background: the response time must not reveal whether the account exists. */
     const noteFailure = (userId: string | undefined) =>
@@ -155,7 +120,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         )
         // The library does the same work for an unknown address.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email
-        const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
+        const answer = yield* work.inTurn(identity.ask("/sign-in/email", { email: asked, password }))
         const cookies = yield* Effect.tapError(cookiesOf(answer), () => noteFailure(account?.id))
         if (account !== undefined) yield* endIfChanged(account, answer)
         yield* Effect.logInfo("portal: signed in with a password").pipe(Effect.annotateLogs({ userId: account?.id ?? "" }))
@@ -230,7 +195,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           yield* spendOfAddress
           yield* passwords.look(token)
-          yield* passwords.reset(token, yield* hashOf(password))
+          yield* passwords.reset(token, yield* work.hash(password))
         }),
 
       /** Creates the account of an invitation, and signs in if it has a password. */
@@ -238,7 +203,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           yield* spendOfAddress
           yield* invitations.look(token)
-          const hash = password === null ? null : yield* hashOf(password)
+          const hash = password === null ? null : yield* work.hash(password)
           const { email, userId } = yield* invitations.accept(token, hash)
           yield* Effect.logInfo("portal: an invitation was accepted").pipe(Effect.annotateLogs({ userId }))
           return password === null ? [] : yield* byPassword(email, password)
