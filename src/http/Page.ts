@@ -1,7 +1,7 @@
 /**
  * Pagination: every list has the same shape, parameters and cursors. A page is queried with one row more than `limit`, so
- * `nextCursor` is null exactly on the last page; only a list whose search is bounded may have short and empty pages before
- * it. A cursor is the sort key of the last row, encrypted and bound to the list, its path ids and its filters. It grants no
+ * `nextCursor` is null exactly on the last page. Pages before it may be short, because a page is bounded by its size, too; in a
+ * list whose search is bounded they may be empty. A cursor is the sort key of the last row, encrypted and bound to the list, its path ids and its filters. It grants no
  * access: access is evaluated again for each page. Spec: Common rules 2. Decisions D-1, D-2, D-3.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -24,7 +24,9 @@ const Limit = Schema.transform(
   ).annotations({ jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT } }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }
-).annotations({ description: `Page size; ${DEFAULT_LIMIT} by default` })
+).annotations({
+  description: `Page size; ${DEFAULT_LIMIT} by default. A page may be shorter: it has at most about 1 MiB, and only a null \`nextCursor\` means the end`
+})
 
 /** The query parameters that every list takes. */
 export const PageParams = {
@@ -66,11 +68,17 @@ export interface PageOf<Row> {
   readonly nextCursor: string | null
 }
 
-/** Rows of a bounded search. It may have ended before it found as many as were asked for. */
+/** Rows of a bounded search, or up to a size. There may be fewer than were asked for although the list goes on. */
 export interface Searched<Row> {
   readonly rows: ReadonlyArray<Row>
   /** The sort key of the last row that was looked at, if there may be more; null at the end of the list. */
   readonly place: Key | null
+}
+
+/** Rows up to a size (upToBytes.ts), each with the number of rows `behind` it. */
+export const upToLast = <Row extends { readonly behind: number }>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => Key): Searched<Row> => {
+  const last = rows.at(-1)
+  return { rows, place: last === undefined || last.behind === 0 ? null : keyOf(last) }
 }
 
 interface PageRequest<Row, E, R> {

@@ -6,9 +6,10 @@
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import type { Key } from "../../http/Page.ts"
-import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { castRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { upToBytes } from "../../runtime/database/upToBytes.ts"
 import { AuditEntry } from "./AuditEntry.ts"
 import { AUDIT_DAYS } from "./AuditTrail.ts"
 
@@ -28,17 +29,22 @@ const Row = Schema.Struct({
   userId: Schema.NullOr(Schema.String),
   targetType: Schema.String,
   targetId: Schema.String,
-  changes: Schema.parseJson(AuditEntry.fields.changes)
+  /** As JSON text, with the lists of a webhook. */
+  changes: Schema.String,
+  behind: Schema.Number
 })
-const decode = decodeRows(Row)
+type Row = typeof Row.Type
+const cast = castRows(Row)
 
 /** A column and the value to look for. */
 type Value = readonly [column: "target_id" | "actor_id" | "user_id" | "action", value: string]
 
 const selected = `a.id, a.at, a.actor_type AS "actorType", a.actor_id AS "actorId", a.user_id AS "userId", a.action,
-  a.target_type AS "targetType", a.target_id AS "targetId", a.client_address AS "clientAddress", a.request_id AS "requestId", a.changes`
+  a.target_type AS "targetType", a.target_id AS "targetId", a.client_address AS "clientAddress", a.request_id AS "requestId", a.changes,
+  octet_length(a.changes) AS size`
 
-const entryOf = ({
+/** An entry of the API as JSON text. */
+export const entryJson = ({
   action,
   actorId,
   actorType,
@@ -50,16 +56,11 @@ const entryOf = ({
   targetId,
   targetType,
   userId
-}: typeof Row.Type): AuditEntry => ({
-  id,
-  at,
-  actor: { type: actorType, id: actorId, userId },
-  action,
-  target: { type: targetType, id: targetId },
-  clientAddress,
-  requestId,
-  changes
-})
+}: Row): string => {
+  const actor = { type: actorType, id: actorId, userId },
+    target = { type: targetType, id: targetId }
+  return `${JSON.stringify({ id, at, actor, action, target, clientAddress, requestId }).slice(0, -1)},"changes":${changes}}`
+}
 
 export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
@@ -86,7 +87,7 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
 
     return {
       /** A page of an organization's entries, newest first. */
-      list: (organizationId: string, filter: AuditFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<AuditEntry>> => {
+      list: (organizationId: string, filter: AuditFilter, after: Key | null, take: number): Effect.Effect<Searched<Row>> => {
         const { action, actor, target } = filter
         const common = within(filter, after)
         /** In the order of the columns in the indexes. */
@@ -104,8 +105,9 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
         const rows =
           actor === undefined
             ? by("actor_id")
-            : sql`SELECT * FROM ((${by("actor_id")}) UNION (${by("user_id")})) a ORDER BY at DESC, id DESC LIMIT ${take}`
-        return Effect.orDie(Effect.map(decode(rows), (found) => found.map(entryOf)))
+            : sql`SELECT DISTINCT ON (at, id) * FROM ((${by("actor_id")}) UNION ALL (${by("user_id")})) a ORDER BY at DESC, id DESC LIMIT ${take}`
+        const found = cast(upToBytes(sql, rows, "at DESC, id DESC"))
+        return Effect.orDie(Effect.map(found, (entries) => upToLast(entries, ({ at, id }) => [at, id])))
       }
     }
   })

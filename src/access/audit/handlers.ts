@@ -2,10 +2,10 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect } from "effect"
 import { Api } from "../../app/Api.ts"
-import { answer, Pages } from "../../http/Page.ts"
+import { answerJson, Pages } from "../../http/Page.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { reads } from "../visibility/Admission.ts"
-import { AuditLogRepo } from "./AuditLogRepo.ts"
+import { AuditLogRepo, entryJson } from "./AuditLogRepo.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -15,7 +15,7 @@ export const layer = HttpApiBuilder.group(
     const pages = yield* Pages
     const log = yield* AuditLogRepo
 
-    return handlers.handle(
+    return handlers.handleRaw(
       "listAuditLog",
       read("listAuditLog", ({ urlParams: { cursor, limit, ...filters } }) =>
         Effect.flatMap(Principal, ({ organizationId }) =>
@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
               fetch: (after, take) => log.list(organizationId, filters, after, take),
               keyOf: (row) => [row.at, row.id]
             }),
-            (found) => answer(found, (row) => row)
+            (found) => answerJson(found, entryJson)
           )
         )
       )

@@ -55,7 +55,7 @@ import type {
 
 /** Filters of {@link Operations.listVaults}. */
 export interface ListVaultsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -63,7 +63,7 @@ export interface ListVaultsQuery {
 
 /** Filters of {@link Operations.listBalances}. */
 export interface ListBalancesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
@@ -75,7 +75,7 @@ export interface ListBalancesQuery {
 
 /** Filters of {@link Operations.listBalanceHistory}. */
 export interface ListBalanceHistoryQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** The asset; an EVM contract in either letter case */
   readonly asset: string
@@ -91,7 +91,7 @@ export interface ListBalanceHistoryQuery {
 
 /** Filters of {@link Operations.listTransactions}. */
 export interface ListTransactionsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only this status */
   readonly status?: TransactionStatus | undefined
@@ -139,7 +139,7 @@ export interface ExportTransactionsQuery {
 
 /** Filters of {@link Operations.listAddresses}. */
 export interface ListAddressesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
@@ -149,7 +149,7 @@ export interface ListAddressesQuery {
 
 /** Filters of {@link Operations.listAllTransactions}. */
 export interface ListAllTransactionsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only this vault; may be given several times */
   readonly vaultId?: ReadonlyArray<string> | undefined
@@ -209,7 +209,7 @@ export interface ExportAllTransactionsQuery {
 
 /** Filters of {@link Operations.listAllBalances}. */
 export interface ListAllBalancesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only vaults of this entity; may be given several times */
   readonly entityId?: ReadonlyArray<string> | undefined
@@ -227,7 +227,7 @@ export interface ListAllBalancesQuery {
 
 /** Filters of {@link Operations.listStatements}. */
 export interface ListStatementsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** First day, as YYYY-MM-DD */
   readonly from?: string | undefined
@@ -257,7 +257,7 @@ export interface GetStatementSummaryQuery {
 
 /** Filters of {@link Operations.listAssets}. */
 export interface ListAssetsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only on this network */
   readonly network?: string | undefined
@@ -269,7 +269,7 @@ export interface ListAssetsQuery {
 
 /** Filters of {@link Operations.listNetworks}. */
 export interface ListNetworksQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -277,7 +277,7 @@ export interface ListNetworksQuery {
 
 /** Filters of {@link Operations.listEntities}. */
 export interface ListEntitiesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -285,7 +285,7 @@ export interface ListEntitiesQuery {
 
 /** Filters of {@link Operations.listWebhooks}. */
 export interface ListWebhooksQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only webhooks that cover this entity */
   readonly entityId?: string | undefined
@@ -297,7 +297,7 @@ export interface ListWebhooksQuery {
 
 /** Filters of {@link Operations.listEvents}. */
 export interface ListEventsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only this kind */
   readonly kind?: EventKind | undefined
@@ -321,7 +321,7 @@ export interface ReadEventFeedQuery {
   readonly after?: string | undefined
   /** `now`: only events recorded from now on; not together with `after` */
   readonly from?: FeedStart | undefined
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only events of this kind; may be given several times */
   readonly kind?: ReadonlyArray<EventKind> | undefined
@@ -335,7 +335,7 @@ export interface ReadEventFeedQuery {
 
 /** Filters of {@link Operations.listWebhookDeliveries}. */
 export interface ListWebhookDeliveriesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only these statuses; may be given several times */
   readonly status?: ReadonlyArray<DeliveryStatus> | undefined
@@ -355,7 +355,7 @@ export interface ListWebhookDeliveriesQuery {
 
 /** Filters of {@link Operations.listRecoveries}. */
 export interface ListRecoveriesQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -369,7 +369,7 @@ export interface GetCredentialQuery {
 
 /** Filters of {@link Operations.listEventCheckpoints}. */
 export interface ListEventCheckpointsQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** The entity */
   readonly entityId: string
@@ -385,7 +385,7 @@ export interface GetLatestEventCheckpointQuery {
 
 /** Filters of {@link Operations.listAuditLog}. */
 export interface ListAuditLogQuery {
-  /** Page size; 100 by default */
+  /** Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a null `nextCursor` means the end */
   readonly limit?: number | undefined
   /** Only by this API key, session or user */
   readonly actor?: string | undefined

@@ -3,10 +3,11 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Option, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesVault } from "../../access/visibility/visibility.ts"
-import type { Key } from "../../http/Page.ts"
+import { type Key, type Searched, upToLast } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
-import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { upToBytes } from "../../runtime/database/upToBytes.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type StatementLine, StatementSummary } from "../../values/Statement.ts"
 import type { ExportFile, ExportReader } from "../vaults/Exports.ts"
@@ -25,7 +26,8 @@ const Row = Schema.Struct({
 /** A stored statement; `assets` is the JSON text of its lines. */
 export type StatementRow = typeof Row.Type
 
-const decode = decodeRows(Row)
+const decode = decodeRows(Row),
+  castPage = castRows(Schema.Struct({ ...Row.fields, behind: Schema.Number }))
 
 /** Days of a file that are read at a time: at most so many, and more than one only up to so many bytes of their lines. */
 const PART_DAYS = 31,
@@ -64,18 +66,19 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
       /** A page of the newest revisions of a vault's days, newest day first; none if the vault is not visible. */
       list: (principal: PrincipalState, vaultId: string, { from, to }: DayRange, after: Key | null, take: number) =>
         Effect.gen(function* () {
-          const rows = yield* decode(sql`
-            SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
+          const found = sql`
+            SELECT DISTINCT ON (s.date) ${sql.literal(columns)}, octet_length(s.assets) + octet_length(s.jws) AS size FROM statements s
             WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(
               sql,
               after !== null && sql`s.date < ${after[0]}::date`,
               from !== undefined && sql`s.date >= ${from}::date`,
               to !== undefined && sql`s.date <= ${to}::date`
             )}
-            ORDER BY s.date DESC, s.revision DESC LIMIT ${take}`)
-          if (rows.length > 0) return Option.some(rows)
+            ORDER BY s.date DESC, s.revision DESC LIMIT ${take}`
+          const page: Searched<StatementRow> = upToLast(yield* castPage(upToBytes(sql, found, "date DESC")), ({ date }) => [date])
+          if (page.rows.length > 0) return Option.some(page)
           const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
-          return seen.length > 0 ? Option.some(rows) : Option.none()
+          return seen.length > 0 ? Option.some(page) : Option.none()
         }).pipe(Effect.orDie),
 
       /** The newest revisions of a period as CSV, oldest day first, with all lines or those that moved; 404 if the vault is not visible. */
@@ -86,18 +89,12 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           yield* place
           let last: string | undefined
           const next = Effect.gen(function* () {
-            // The size of a stored text is known without reading it.
-            const days = yield* decodeDays(
-              snapshot.query(sql`
-                SELECT date::text AS date, revision, assets FROM (
-                  SELECT date, revision, assets, sum(octet_length(assets)) OVER (ORDER BY date) - octet_length(assets) AS before FROM (
-                    SELECT DISTINCT ON (s.date) s.date, s.revision, s.assets FROM statements s
-                    WHERE s.vault_id = ${vaultId} AND s.date <= ${to}::date
-                      AND ${last === undefined ? sql`s.date >= ${from}::date` : sql`s.date > ${last}::date`}
-                    ORDER BY s.date, s.revision DESC LIMIT ${PART_DAYS}
-                  ) newest
-                ) days WHERE before < ${PART_BYTES}::bigint ORDER BY days.date`)
-            )
+            const newest = sql`
+              SELECT DISTINCT ON (s.date) s.date::text AS date, s.revision, s.assets, octet_length(s.assets) AS size FROM statements s
+              WHERE s.vault_id = ${vaultId} AND s.date <= ${to}::date
+                AND ${last === undefined ? sql`s.date >= ${from}::date` : sql`s.date > ${last}::date`}
+              ORDER BY s.date, s.revision DESC LIMIT ${PART_DAYS}`
+            const days = yield* decodeDays(snapshot.query(upToBytes(sql, newest, "date", PART_BYTES)))
             let text = last === undefined ? daysHeader : ""
             for (const day of days) text += csvOfDay(day.date, day.revision, movedOnly ? linesIn(day).filter(isMoved) : linesIn(day))
             last = days.at(-1)?.date

@@ -13,7 +13,7 @@ import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
-import { answer, Pages } from "../../http/Page.ts"
+import { answerJson, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
@@ -52,7 +52,7 @@ export const layer = HttpApiBuilder.group(
           )
 
     return handlers
-      .handle(
+      .handleRaw(
         "listWebhookDeliveries",
         read("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
           Effect.gen(function* () {
@@ -67,7 +67,7 @@ export const layer = HttpApiBuilder.group(
             })
             // A webhook that the caller cannot see has no deliveries.
             if (page.rows.length === 0 && Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
-            return answer(page, (row) => row)
+            return answerJson(page, JSON.stringify)
           })
         )
       )

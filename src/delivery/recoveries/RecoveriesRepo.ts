@@ -10,9 +10,10 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
-import type { Key } from "../../http/Page.ts"
-import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { upToBytes } from "../../runtime/database/upToBytes.ts"
 import { Recovery } from "./Recovery.ts"
 
 /** Maximum number of events examined and counted for a preview. */
@@ -23,12 +24,18 @@ const Row = Schema.Struct({
   ...Recovery.omit("progress").fields,
   all: Schema.Boolean,
   scanned: Schema.Number,
-  counts: Schema.Record({ key: Schema.String, value: Schema.Number })
+  counts: Schema.Record({ key: Schema.String, value: Schema.Number }),
+  behind: Schema.Number
 })
-const decode = decodeRows(Row)
+// There may be 100,000 ids on a page.
+const cast = castRows(Row)
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
-const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type): Recovery => {
+/** About the bytes of a recovery's JSON text. The size of stored `vault_ids` is known without reading them. */
+const size = "coalesce(pg_column_size(r.event_kinds), 0) + coalesce(pg_column_size(r.vault_ids), 0) + 500"
+
+/** The recovery, with fields in the order of its contract. */
+const recoveryOf = ({ all, behind: _, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type): Recovery => {
   const of = (...statuses: ReadonlyArray<string>) => statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
   const created = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
@@ -51,9 +58,10 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
     /** Recoveries `r` of webhooks `w`, with the part of their progress that the caller can see. */
     const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) =>
-      decode(sql`
-      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, r.event_kinds AS "eventKinds", r.vault_ids AS "vaultIds", r.include,
-        r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned,
+      cast(sql`
+      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, to_json(r.event_kinds) AS "eventKinds",
+        to_json(r.vault_ids) AS "vaultIds", r.include,
+        r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned, r.behind,
         NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
           WHERE we.webhook_id = w.id AND (w.vault_ids IS NULL OR v.id = ANY(w.vault_ids)) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))})) AS all,
         (SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
@@ -64,12 +72,17 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
             SELECT d.status, NULL, count(*) FROM deliveries d JOIN events e ON e.id = d.event_id
             WHERE d.recovery_id = r.id AND d.vault_id IS NULL AND ${seesEvent(sql, principal)} GROUP BY d.status
           ) k WHERE k.vault_id IS NULL OR (${seesVault(sql, principal, sql.literal("k.vault_id"))}) GROUP BY k.status) c) AS counts
-      FROM (SELECT r.* FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} AND ${where} ${order}) r
+      FROM (${upToBytes(
+        sql,
+        sql`SELECT r.*, ${sql.literal(size)} AS size FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
+          WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} AND ${where} ${order}`,
+        "created_at DESC, id DESC"
+      )}) r
       JOIN webhooks w ON w.id = r.webhook_id ${order}`)
 
     return {
       /** A page of a webhook's recoveries; empty if the caller cannot see the webhook. */
-      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Recovery>> =>
+      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<Searched<Recovery>> =>
         Effect.orDie(
           Effect.map(
             rows(
@@ -77,7 +90,10 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
               sql`r.webhook_id = ${webhookId} ${and(sql, after !== null && sql`(r.created_at, r.id) < (${after[0]}::timestamptz, ${after[1]})`)}`,
               sql`ORDER BY r.created_at DESC, r.id DESC LIMIT ${take}`
             ),
-            (found) => found.map(recoveryOf)
+            (found) => {
+              const { place, rows } = upToLast(found, ({ createdAt, id }) => [createdAt, id])
+              return { rows: rows.map(recoveryOf), place }
+            }
           )
         ),
 

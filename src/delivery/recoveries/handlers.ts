@@ -9,7 +9,7 @@ import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
-import { answer, Pages } from "../../http/Page.ts"
+import { answerJson, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
@@ -64,7 +64,7 @@ export const layer = HttpApiBuilder.group(
         ),
         mutation
       )
-      .handle(
+      .handleRaw(
         "listRecoveries",
         read("listRecoveries", ({ path: { webhookId }, urlParams: { cursor, limit } }) =>
           Effect.gen(function* () {
@@ -78,7 +78,7 @@ export const layer = HttpApiBuilder.group(
               fetch: (after, take) => repo.list(principal, webhookId, after, take),
               keyOf: (row) => [row.createdAt, row.id]
             })
-            return answer(page, (row) => row)
+            return answerJson(page, JSON.stringify)
           })
         )
       )

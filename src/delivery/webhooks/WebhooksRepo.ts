@@ -3,22 +3,35 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Record, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesWebhook } from "../../access/visibility/visibility.ts"
-import type { Key } from "../../http/Page.ts"
-import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { upToBytes } from "../../runtime/database/upToBytes.ts"
+import { ShownOAuth } from "../gateway/oauth.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "./failureStreak.ts"
 import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
 
-/** The columns of `webhooks w` as the API's record. */
-export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
-  ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds",
-  w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
+/** Columns of `webhooks w` that have no list of ids. */
+const short = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
+  w.notification_email AS "notificationEmail",
   (SELECT coalesce(json_agg(json_build_object('name', h.name, 'value', NULL) ORDER BY h.place), '[]')
     FROM unnest(w.header_names) WITH ORDINALITY AS h (name, place)) AS headers,
   w.oauth || '{"clientSecret": null}' AS oauth,
   (SELECT max(s.expires_at) FROM webhook_secrets s WHERE s.webhook_id = w.id AND s.expires_at > clock_timestamp()) AS "previousSecretExpiresAt",
   w.created_at AS "createdAt", w.updated_at AS "updatedAt"`
+
+const entityIds = "ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[]"
+
+/** The columns of `webhooks w` as the API's record. */
+export const columns = `${short}, ${entityIds} AS "entityIds", w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds"`
+
+/** The same with lists of ids as JSON text. */
+const texts = `${short}, to_json(${entityIds})::text AS "entityIds", to_json(w.event_kinds)::text AS "eventKinds",
+  to_json(w.vault_ids)::text AS "vaultIds"`
+
+/** About the bytes of a webhook's JSON text. The size of stored `vault_ids` is known without reading them. */
+const size = `pg_column_size(ROW(w.url, w.description, w.header_names, w.oauth, w.event_kinds, ${entityIds})) + coalesce(pg_column_size(w.vault_ids), 0)`
 
 /** Filters of the list. */
 export interface WebhookFilter {
@@ -47,8 +60,33 @@ type HealthRow = typeof HealthRow.Type
 const Counts = Schema.Struct({ id: Schema.String, pendingDeliveries: Schema.Number, heldDeliveries: Schema.Number })
 type Counts = typeof Counts.Type
 
+/** A webhook of a page. A list of ids is JSON text: there may be 100,000 ids on a page. */
+const Listed = Schema.Struct({
+  ...Webhook.fields,
+  entityIds: Schema.String,
+  eventKinds: Schema.String,
+  vaultIds: Schema.NullOr(Schema.String),
+  behind: Schema.Number
+})
+type Listed = typeof Listed.Type
+
+const names = Record.keys(Webhook.fields),
+  oauthNames = Record.keys(ShownOAuth.fields)
+
+/** A webhook of the API as JSON text. */
+export const webhookJson = (row: Listed): string => {
+  const texts: Partial<Record<string, string | null>> = {
+    entityIds: row.entityIds,
+    eventKinds: row.eventKinds,
+    vaultIds: row.vaultIds,
+    oauth: JSON.stringify(row.oauth, oauthNames)
+  }
+  return `{${names.map((name) => `"${name}":${name in texts ? texts[name] : JSON.stringify(row[name])}`).join(",")}}`
+}
+
 const pickWebhook = Struct.pick(...Record.keys(Webhook.fields))
 const decodeWebhooks = decodeRows(Webhook),
+  castListed = castRows(Listed),
   decodeHealth = decodeRows(HealthRow),
   decodeWithHealth = decodeRows(Schema.Struct({ ...Webhook.fields, ...HealthRow.fields })),
   decodeCounts = decodeRows(Counts)
@@ -100,7 +138,7 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
     }
 
     return {
-      list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
+      list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<Searched<Listed>> => {
         const { entityId, status } = filter
         // The position of nulls, of which there are none, selects the index by status. If all webhooks have been active so far, Postgres
         // would read all of them to find a paused one.
@@ -119,11 +157,11 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
             ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
               ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} LIMIT ${take}`
             : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
-        return Effect.orDie(
-          decodeWebhooks(sql`
-        SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} LIMIT ${take}) found
-        JOIN webhooks w ON w.id = found.id ORDER BY found.created_at DESC, found.id DESC`)
-        )
+        const sized = sql`
+        SELECT w.*, ${sql.literal(size)} AS size FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} LIMIT ${take}) found
+        JOIN webhooks w ON w.id = found.id`
+        const page = castListed(sql`SELECT ${sql.literal(texts)}, w.behind FROM (${upToBytes(sql, sized, "created_at DESC, id DESC")}) w`)
+        return Effect.orDie(Effect.map(page, (rows) => upToLast(rows, ({ createdAt, id }) => [createdAt, id])))
       },
 
       find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>

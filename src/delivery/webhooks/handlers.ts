@@ -10,7 +10,7 @@ import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
-import { answer, jsonText, Pages } from "../../http/Page.ts"
+import { answerJson, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
@@ -18,7 +18,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import { CreateWebhook, PreviewWebhook, RotateSecret, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
-import { WebhooksRepo } from "./WebhooksRepo.ts"
+import { WebhooksRepo, webhookJson } from "./WebhooksRepo.ts"
 
 const isWebhook = Schema.is(Schema.Struct({ id: Schema.String }))
 const decodeCreation = Body.decode(CreateWebhook),
@@ -80,7 +80,7 @@ export const layer = HttpApiBuilder.group(
           }).pipe(dieOnSql)
         )
       )
-      .handle(
+      .handleRaw(
         "listWebhooks",
         read("listWebhooks", ({ urlParams: { cursor, limit, ...filters } }) =>
           Effect.flatMap(Principal, (principal) =>
@@ -93,7 +93,7 @@ export const layer = HttpApiBuilder.group(
                 fetch: (after, take) => repo.list(principal, filters, after, take),
                 keyOf: (row) => [row.createdAt, row.id]
               }),
-              (found) => answer(found, (row) => row)
+              (found) => answerJson(found, webhookJson)
             )
           )
         )

@@ -77,7 +77,8 @@ class Operations(Caller):
         ``GET /v1/vaults``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
@@ -128,7 +129,8 @@ class Operations(Caller):
         ``GET /v1/vaults/{vaultId}/balances``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             network: Only this network
             at: Balances at this time, which must not be in the future; default: present balances
@@ -167,7 +169,8 @@ class Operations(Caller):
 
         Args:
             asset: The asset; an EVM contract in either letter case
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             occurred_after: Only records at or after this
             occurred_before: Only records at or before this
@@ -211,7 +214,8 @@ class Operations(Caller):
         ``GET /v1/vaults/{vaultId}/transactions``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             status: Only this status
             direction: Only this direction
@@ -334,7 +338,8 @@ class Operations(Caller):
         ``GET /v1/vaults/{vaultId}/addresses``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             network: Only this network
 
@@ -377,7 +382,8 @@ class Operations(Caller):
         ``GET /v1/transactions``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             vault_id: Only this vault; may be given several times
             entity_id: Only vaults of this entity; may be given several times
@@ -495,7 +501,8 @@ class Operations(Caller):
         ``GET /v1/balances``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             entity_id: Only vaults of this entity; may be given several times
             asset: Only this asset; an EVM contract in either letter case
@@ -538,7 +545,8 @@ class Operations(Caller):
         ``GET /v1/vaults/{vaultId}/statements``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             from_: First day, as YYYY-MM-DD
             to: Last day, as YYYY-MM-DD
@@ -640,7 +648,8 @@ class Operations(Caller):
         ``GET /v1/assets``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             network: Only on this network
             symbol: Only with exactly this symbol
@@ -671,7 +680,8 @@ class Operations(Caller):
         ``GET /v1/networks``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
@@ -699,7 +709,8 @@ class Operations(Caller):
         ``GET /v1/entities``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``.
@@ -785,7 +796,8 @@ class Operations(Caller):
         ``GET /v1/webhooks``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             entity_id: Only webhooks that cover this entity
             status: Only this status
@@ -999,7 +1011,8 @@ class Operations(Caller):
         ``GET /v1/webhook-events``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             kind: Only this kind
             vault_id: Only vault-scoped events that touch this vault
@@ -1067,7 +1080,8 @@ class Operations(Caller):
         Args:
             after: A ``resume_cursor``: only events recorded after it; default: the whole log
             from_: ``now``: only events recorded from now on; not together with ``after``
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             kind: Only events of this kind; may be given several times
             vault_id: Only vault-scoped events of this vault; may be given several times
             entity_id: Only events of this entity; may be given several times
@@ -1111,7 +1125,8 @@ class Operations(Caller):
         ``GET /v1/webhooks/{webhookId}/deliveries``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             status: Only these statuses; may be given several times
             kind: Only deliveries of events of this kind
@@ -1276,7 +1291,8 @@ class Operations(Caller):
         ``GET /v1/webhooks/{webhookId}/recoveries``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
 
         Error codes beside those of every operation: ``invalid_cursor``, ``not_found``.
@@ -1433,7 +1449,8 @@ class Operations(Caller):
 
         Args:
             entity_id: The entity
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
 
         Error codes beside those of every operation: ``invalid_cursor``, ``insufficient_scope``, ``not_found``.
@@ -1492,7 +1509,8 @@ class Operations(Caller):
         ``GET /v1/audit-log``
 
         Args:
-            limit: Page size; 100 by default
+            limit: Page size; 100 by default. A page may be shorter: it has at most about 1 MiB, and only a None ``next_cursor``
+                means the end
             cursor: ``next_cursor`` of the previous page, with the same filters
             actor: Only by this API key, session or user
             action: Only this action

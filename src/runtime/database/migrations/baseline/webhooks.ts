@@ -31,6 +31,8 @@ CREATE TABLE webhooks (
   CHECK ((disabled_reason IS NULL) = (disabled_at IS NULL)),
   CHECK (deleted_at IS NULL OR status = 'DISABLED')
 );
+-- Not compressed, so that the size of a page is known without reading the ids.
+ALTER TABLE webhooks ALTER COLUMN vault_ids SET STORAGE EXTERNAL;
 CREATE INDEX webhooks_newest ON webhooks (organization_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
 CREATE INDEX webhooks_deleted ON webhooks (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX webhooks_by_status ON webhooks (organization_id, status, created_at DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
@@ -162,6 +164,7 @@ CREATE TABLE recoveries (
   CHECK ((status IN ('COMPLETED', 'CANCELED')) = (completed_at IS NOT NULL)),
   CHECK (since <= until)
 );
+ALTER TABLE recoveries ALTER COLUMN vault_ids SET STORAGE EXTERNAL;
 CREATE INDEX recoveries_newest ON recoveries (webhook_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX recoveries_running ON recoveries (webhook_id) WHERE status IN ('RUNNING', 'PAUSED');
 CREATE INDEX recoveries_under_way ON recoveries (id) WHERE status = 'RUNNING' OR canceling;
