@@ -172,6 +172,13 @@ export const answer = <Row, Item>(page: PageOf<Row>, toItem: (row: Row) => Item)
   pagination: { limit: page.limit, nextCursor: page.nextCursor }
 })
 
+/** A row as JSON text with these fields, in their order. The fields of `texts` are JSON text already, or null. */
+export const jsonOfRow = <Name extends string>(
+  names: ReadonlyArray<Name>,
+  row: Readonly<Record<Name, unknown>>,
+  texts: { readonly [_ in Name]?: string | null }
+): string => `{${names.map((name) => `"${name}":${name in texts ? texts[name] : JSON.stringify(row[name])}`).join(",")}}`
+
 /** JSON text as a response. */
 export const jsonText = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json" })
 

@@ -5,12 +5,12 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Record, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
-import { type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { jsonOfRow, type Key, type Searched, upToLast } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { upToBytes } from "../../runtime/database/upToBytes.ts"
@@ -22,20 +22,22 @@ export const COUNTED = 10_000
 
 const Row = Schema.Struct({
   ...Recovery.omit("progress").fields,
+  // As JSON text: there may be 100,000 ids on a page.
+  eventKinds: Schema.NullOr(Schema.String),
+  vaultIds: Schema.NullOr(Schema.String),
   all: Schema.Boolean,
   scanned: Schema.Number,
   counts: Schema.Record({ key: Schema.String, value: Schema.Number }),
   behind: Schema.Number
 })
-// There may be 100,000 ids on a page.
 const cast = castRows(Row)
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 /** About the bytes of a recovery's JSON text. The size of stored `vault_ids` is known without reading them. */
 const size = "coalesce(pg_column_size(r.event_kinds), 0) + coalesce(pg_column_size(r.vault_ids), 0) + 500"
 
-/** The recovery, with fields in the order of its contract. */
-const recoveryOf = ({ all, behind: _, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type): Recovery => {
+/** A recovery of a page, with fields in the order of its contract. */
+const listedOf = ({ all, behind: _, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type) => {
   const of = (...statuses: ReadonlyArray<string>) => statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
   const created = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
@@ -53,14 +55,27 @@ const recoveryOf = ({ all, behind: _, completedAt, counts, createdAt, scanned, u
     completedAt
   }
 }
+type Listed = ReturnType<typeof listedOf>
+
+const names = Record.keys(Recovery.fields)
+
+/** A recovery of the API as JSON text. */
+export const recoveryJson = (row: Listed): string => jsonOfRow(names, row, { eventKinds: row.eventKinds, vaultIds: row.vaultIds })
+
+/** The recovery of a row whose lists were made by `to_json`. */
+const recoveryOf = (row: typeof Row.Type): Recovery => ({
+  ...listedOf(row),
+  eventKinds: JSON.parse(row.eventKinds ?? "null"),
+  vaultIds: JSON.parse(row.vaultIds ?? "null")
+})
 
 export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/RecoveriesRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
     /** Recoveries `r` of webhooks `w`, with the part of their progress that the caller can see. */
     const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) =>
       cast(sql`
-      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, to_json(r.event_kinds) AS "eventKinds",
-        to_json(r.vault_ids) AS "vaultIds", r.include,
+      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, to_json(r.event_kinds)::text AS "eventKinds",
+        to_json(r.vault_ids)::text AS "vaultIds", r.include,
         r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned, r.behind,
         NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
           WHERE we.webhook_id = w.id AND (w.vault_ids IS NULL OR v.id = ANY(w.vault_ids)) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))})) AS all,
@@ -82,7 +97,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
 
     return {
       /** A page of a webhook's recoveries; empty if the caller cannot see the webhook. */
-      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<Searched<Recovery>> =>
+      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<Searched<Listed>> =>
         Effect.orDie(
           Effect.map(
             rows(
@@ -92,7 +107,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
             ),
             (found) => {
               const { place, rows } = upToLast(found, ({ createdAt, id }) => [createdAt, id])
-              return { rows: rows.map(recoveryOf), place }
+              return { rows: rows.map(listedOf), place }
             }
           )
         ),

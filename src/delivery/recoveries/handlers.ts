@@ -15,7 +15,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { Recoveries } from "./Recoveries.ts"
-import { RecoveriesRepo } from "./RecoveriesRepo.ts"
+import { RecoveriesRepo, recoveryJson } from "./RecoveriesRepo.ts"
 import { CreateRecovery } from "./Recovery.ts"
 
 const decodeCreation = Body.decode(CreateRecovery)
@@ -78,7 +78,7 @@ export const layer = HttpApiBuilder.group(
               fetch: (after, take) => repo.list(principal, webhookId, after, take),
               keyOf: (row) => [row.createdAt, row.id]
             })
-            return answerJson(page, JSON.stringify)
+            return answerJson(page, recoveryJson)
           })
         )
       )

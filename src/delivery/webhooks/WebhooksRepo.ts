@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Record, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesWebhook } from "../../access/visibility/visibility.ts"
-import { type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { jsonOfRow, type Key, type Searched, upToLast } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -75,13 +75,8 @@ const names = Record.keys(Webhook.fields),
 
 /** A webhook of the API as JSON text. */
 export const webhookJson = (row: Listed): string => {
-  const texts: Partial<Record<string, string | null>> = {
-    entityIds: row.entityIds,
-    eventKinds: row.eventKinds,
-    vaultIds: row.vaultIds,
-    oauth: JSON.stringify(row.oauth, oauthNames)
-  }
-  return `{${names.map((name) => `"${name}":${name in texts ? texts[name] : JSON.stringify(row[name])}`).join(",")}}`
+  const { entityIds, eventKinds, oauth, vaultIds } = row
+  return jsonOfRow(names, row, { entityIds, eventKinds, vaultIds, oauth: JSON.stringify(oauth, oauthNames) })
 }
 
 const pickWebhook = Struct.pick(...Record.keys(Webhook.fields))
