@@ -105,6 +105,17 @@ describe("a change on the account page", () => {
   })
 })
 
+test("actions that need a second factor are limited to thirty per user in fifteen minutes", async () => {
+  const known = await person("user_s")
+  const renew = async () => {
+    const { json, status } = await known.request("POST", "/api/backup-codes", { confirmation: { code: known.backupCode() } })
+    if (status === 200) known.backupCodes.splice(0, known.backupCodes.length, ...json.backupCodes)
+    return status
+  }
+  for (let number = 1; number <= 30; number++) expect([number, await renew()]).toEqual([number, 200])
+  expect(await renew()).toBe(429)
+})
+
 describe("a new password by e-mail", () => {
   test("ends all sessions, keeps the second factor required, and is audited and announced", async () => {
     const known = await person("user_b")

@@ -14,12 +14,14 @@ import { Effect, Schema } from "effect"
 import * as OTPAuth from "otpauth"
 import { type Action, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { HALFWAY } from "../../access/credentials/AccessChecks.ts"
+import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
 import { fieldIssue } from "../../http/Body.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
 import { noteChange } from "./changeNotice.ts"
 import { tooMany } from "./tooMany.ts"
 import { keepVerification } from "./verifications.ts"
@@ -38,6 +40,9 @@ const FAILURES = 5
 /** Duration of the first lock, and the longest. */
 const LOCK_MINUTES = 15,
   LONGEST_LOCK_MINUTES = 24 * 60
+/** Confirmations of a user within {@link CONFIRMATIONS_MS}. A passkey of software could confirm any number, each with an e-mail. */
+const CONFIRMATIONS = 30,
+  CONFIRMATIONS_MS = 900_000
 const STEP_SECONDS = 30
 /** Accepted time steps before and after now, because clocks differ. */
 const WINDOW = 1
@@ -109,6 +114,8 @@ const failed = (outcome: Exclude<Outcome, FactorUsed>): Problem<"second_factor_f
 export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal/SecondFactor", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { rateLimit } = yield* Settings
+    const confirmations = yield* slidingWindows({ name: "confirmation", limit: CONFIRMATIONS, windowMs: CONFIRMATIONS_MS })
     const master = yield* MasterKey
 
     /** The time step of a code that is valid now; undefined otherwise. */
@@ -228,6 +235,14 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
 
       /** Accepts a code of the authenticator, or a backup code, for one action: a sign-in, the creation of one key. Returns which it was. */
       take: (userId: string, code: string) => taken(userId, code, false),
+
+      /** Counts an action that a user is about to confirm. */
+      spend: (userId: string) =>
+        rateLimit === null
+          ? Effect.void
+          : Effect.flatMap(confirmations.take(userId), (wait) =>
+              wait === 0 ? Effect.void : tooMany("Too many confirmations.", Math.ceil(wait / 1_000))
+            ),
 
       /** Replaces the backup codes. */
       renewBackupCodes: (userId: string) =>

@@ -6,11 +6,13 @@ import type { Confirmation } from "./confirmation.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 
-/** Fails unless the code is valid and unused, or the passkey answers a challenge of the user. */
+/** Fails after too many of a user, and unless the code is valid and unused, or the passkey answers a challenge of the user. */
 export const confirm = (userId: string, { code, passkey }: Confirmation) =>
   Effect.gen(function* () {
+    const factor = yield* SecondFactor
+    yield* factor.spend(userId)
     if (passkey !== undefined) yield* (yield* Passkeys).verify(passkey, "confirm", userId)
-    else if (code !== undefined && code !== "") yield* (yield* SecondFactor).take(userId, code)
+    else if (code !== undefined && code !== "") yield* factor.take(userId, code)
     else {
       return yield* problem("second_factor_required", "Enter a code from your authenticator app.", {
         fields: [fieldIssue("code", "is missing", "missing")]
