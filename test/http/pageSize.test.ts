@@ -1,27 +1,47 @@
 /** A page of large rows ends at about 1 MiB, so that reading it does not stop the event loop for other tenants. Decision D-1. */
 import { beforeAll, expect, test } from "bun:test"
+import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../events/log/eventRows.ts"
 import { useApi } from "../support/api.ts"
-import { smallest, user } from "../support/records.ts"
+import { smallest, user, vault } from "../support/records.ts"
 
 const app = useApi()
 const ROWS = 120
 const PAGE_BYTES = 1_048_576
 const path = (suffix: string) => `/v1/webhooks/whs_1/${suffix}`
 
-/** Lists whose rows have many ids or lines, and the fields of a row in the order of the contract. */
+const ofDelivery =
+  "id eventId webhookId sequence kind status attempts nextAttemptAt heldBecause failureReason replayedFromDeliveryId recoveryId deliveredAt createdAt"
+
+/** Lists whose rows have many ids, lines or attempts, and the fields of a row in the order of the contract. */
 const lists: Readonly<Record<string, string>> = {
   "/v1/webhooks":
     "id url description status disabledReason disabledAt entityIds eventKinds vaultIds notificationEmail headers oauth previousSecretExpiresAt createdAt updatedAt",
   "/v1/audit-log?action=webhook.created": "id at actor action target clientAddress requestId changes",
   "/v1/audit-log?actor=user_1": "id at actor action target clientAddress requestId changes",
   "/v1/vaults/vault_a/statements": "vaultId date revision sealedAt previousHash hash assets jws",
-  [path("recoveries")]: "id webhookId status since until eventKinds vaultIds include ratePerSecond progress createdAt updatedAt completedAt"
+  [path("recoveries")]:
+    "id webhookId status since until eventKinds vaultIds include ratePerSecond progress createdAt updatedAt completedAt",
+  [path("deliveries")]: ofDelivery,
+  [path("deliveries?status=DELIVERED")]: ofDelivery,
+  // Every second one is hidden.
+  "/v1/webhooks/whs_2/deliveries": ofDelivery
 }
 
 let key = ""
 
+/** Deliveries with as many attempts as they have by default, each with the longest snippet. */
+const sendInFull = async (rows: ReadonlyArray<DeliveryRow>) => {
+  await insertDeliveries(app, rows)
+  await app.sql(
+    `INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, body_snippet, organization_id, webhook_id, process_id)
+     SELECT id, n, created_at, '5xx', 500, repeat('x', 1024), organization_id, webhook_id, 'gone' FROM deliveries, generate_series(1, 11) n
+     WHERE id = ANY($1::text[])`,
+    [rows.map(({ id }) => id)]
+  )
+}
+
 beforeAll(async () => {
-  await app.feed([...smallest(), user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" })])
+  await app.feed([...smallest(), vault("vault_b", "entity_a"), user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" })])
   key = (await app.key("user_a")).secret
   // As many ids as a webhook may have, of a usual length.
   const ids = "(SELECT array_agg('vault_' || md5((v * n)::text)) FROM generate_series(1, 1000) v)"
@@ -44,6 +64,13 @@ beforeAll(async () => {
     INSERT INTO recoveries (id, webhook_id, organization_id, status, since, until, vault_ids, include, position, last_position, created_at, completed_at)
     SELECT 'rec_' || n, 'whs_1', 'org_a', 'COMPLETED', now(), now(), ${ids}, '{FAILED}', 0, 0, now() + n * interval '1 ms', now()
     FROM generate_series(1, ${ROWS}) n`)
+  const from = Date.now()
+  const ofVault = (vaultId: string) => Array.from({ length: ROWS }, (_, n) => event({ at: from + n, vaultId }))
+  const [seen, hidden] = [ofVault("vault_a"), ofVault("vault_b")]
+  const sent = (webhookId: string) => (row: EventRow) =>
+    delivery({ at: Date.parse(row.occurredAt), eventId: row.id, webhookId, vaultId: row.vaultId })
+  await insertEvents(app, [...seen, ...hidden])
+  await sendInFull([...seen.map(sent("whs_1")), ...[...seen, ...hidden].map(sent("whs_2"))])
 })
 
 for (const [list, fields] of Object.entries(lists))
@@ -64,6 +91,13 @@ for (const [list, fields] of Object.entries(lists))
     const placed = rows.map((row) => String(row["date"] ?? row["at"] ?? row["createdAt"]))
     expect([placed.length, new Set(placed).size, placed.toSorted().toReversed()]).toEqual([ROWS, ROWS, placed])
   })
+
+test("the deliveries of an event are one answer, whatever their size", async () => {
+  const [first] = (await app.get(path("deliveries?limit=1"), key)).json.data
+  const again = Array.from({ length: ROWS }, () => delivery({ eventId: first.eventId, webhookId: "whs_3", vaultId: "vault_a" }))
+  await sendInFull(again)
+  expect((await app.get(`/v1/webhook-events/${first.eventId}/deliveries`, key)).json.data.length).toBe(ROWS + 2)
+})
 
 test("a webhook in the list is as it is alone", async () => {
   const { health: _, ...alone } = (await app.get("/v1/webhooks/whs_2", key)).json

@@ -13,13 +13,14 @@ import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visib
 import { names as kinds } from "../../events/log/Kind.ts"
 import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../../events/log/logWindow.ts"
 import { recentPages } from "../../events/log/recentPages.ts"
-import type { Key } from "../../http/Page.ts"
+import { type Key, type Searched, upToLast } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
+import { upToBytes } from "../../runtime/database/upToBytes.ts"
 import * as Id from "../../values/Id.ts"
 import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
-import { castDeliveries, columns, deliveryOf } from "./deliveryRows.ts"
+import { castDeliveries, columns, deliveryOf, type Examined } from "./deliveryRows.ts"
 
 /**
  * An attempt without an outcome for this long has lost its worker: it is shown as interrupted, even before the next
@@ -49,6 +50,8 @@ const seesDelivery = (sql: SqlClient.SqlClient, principal: PrincipalState) => sq
   AND CASE WHEN d.vault_id IS NULL THEN EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})
       ELSE ${seesVault(sql, principal, sql.literal("d.vault_id"))} END`
 
+const keyOf = ({ createdAt, id }: Examined): Key => [createdAt, id]
+
 export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -56,20 +59,19 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const recentPage = recentPages(recent)
 
     /**
-     * The deliveries of a query with their attempts, newest first, without attempts that may still be in flight. One
-     * statement, so that a delivery and its attempts are consistent. No id is below `from`.
+     * The deliveries of a query with their attempts, newest first, without attempts that may still be in flight: as many as a
+     * page has, or up to `bytes`. One statement, so that a delivery and its attempts are consistent. No id is below `from`.
      */
-    const withAttempts = (rows: Statement.Fragment, from = oldestId("del")) =>
-      castDeliveries(
-        direct.query(sql`
-      SELECT d.*, (
+    const withAttempts = (rows: Statement.Fragment, from = oldestId("del"), bytes?: number) => {
+      const sized = sql`
+      SELECT d.*, a.attempts, octet_length(a.attempts::text) + 500 AS size FROM (${rows}) d CROSS JOIN LATERAL (
         SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
           'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet,
-          'detail', t.detail) ORDER BY t.number), '[]')
+          'detail', t.detail) ORDER BY t.number), '[]') AS attempts
         FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.delivery_id >= ${from}
-          AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
-      FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`)
-      )
+          AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) a`
+      return castDeliveries(direct.query(upToBytes(sql, sized, '"createdAt" DESC, id DESC', bytes)))
+    }
 
     const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: number) => sql`
       SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC LIMIT ${take}`
@@ -192,11 +194,14 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
             })
           : undefined
       const found = inRecent ?? (yield* newestFrom())
+      const page = upToLast(found, keyOf)
       const visible = found.filter((row) => row.seen)
-      if (visible.length === found.length || found.length < take || eventId !== undefined) return visible
+      if (visible.length === found.length) return page
+      if (eventId !== undefined || (page.place === null && found.length < take)) return { rows: visible, place: null }
       const ids =
         (yield* examine(principal, webhookId, filter, common(), take)) ?? (yield* alongVaults(principal, webhookId, filter, common(), take))
-      return yield* withAttempts(sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`)
+      const rows = sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`
+      return upToLast(yield* withAttempts(rows), keyOf)
     })
 
     return {
@@ -207,16 +212,22 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         filter: DeliveryFilter,
         after: Key | null,
         take: number
-      ): Effect.Effect<ReadonlyArray<Delivery>> =>
-        Effect.orDie(Effect.map(ofWebhook(principal, webhookId, filter, after, take), (rows) => rows.map(deliveryOf))),
+      ): Effect.Effect<Searched<Delivery>> =>
+        Effect.orDie(
+          Effect.map(ofWebhook(principal, webhookId, filter, after, take), ({ place, rows }) => ({ rows: rows.map(deliveryOf), place }))
+        ),
 
       /** Every delivery of an event to webhooks that the caller can see, including deleted ones, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>
         Effect.orDie(
           Effect.map(
-            withAttempts(sql`
+            withAttempts(
+              sql`
               SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)}`),
+              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)}`,
+              undefined,
+              Number.MAX_SAFE_INTEGER
+            ),
             (rows) => rows.map(deliveryOf)
           )
         )

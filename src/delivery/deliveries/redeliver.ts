@@ -63,7 +63,7 @@ export const redeliver = Effect.fn("redeliver")(function* (
     WITH ${insertDeliveries(sql, [row], firstWait(retrySchedule))}, claimed AS (
       INSERT INTO commands (key, members) SELECT ${claimKeyOf(id)}, ARRAY[id] FROM written WHERE status = 'PENDING'
     )
-    SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
+    SELECT ${sql.literal(columns)} FROM written d`)
   if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
   yield* recordOf(sql, principal, "delivery.redelivered", { type: "delivery", id: deliveryId }, { redelivery: { old: null, new: id } })
   return deliveryOf({ ...made, attempts: [] })
