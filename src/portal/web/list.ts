@@ -97,7 +97,13 @@ export const useList = <P extends Path<"GET">>(
   const head = useQuery({
     queryKey: [...queryKey, "head"],
     queryFn: async ({ signal }) => {
-      const page = await getPage<P>(`${source}limit=${Math.max(limit, Math.min(MOST, (shown?.length ?? 0) + newer.current))}`, { signal })
+      const visible = Math.min(MOST, (shown?.length ?? 0) + newer.current)
+      let page = await getPage<P>(`${source}limit=${Math.max(limit, visible)}`, { signal })
+      // A page of large rows may be short.
+      for (let next = page.pagination.nextCursor; next !== null && page.data.length < visible; next = page.pagination.nextCursor) {
+        const rest = await getPage<P>(`${source}limit=${visible - page.data.length}&cursor=${encodeURIComponent(next)}`, { signal })
+        page = { ...rest, data: [...page.data, ...rest.data] }
+      }
       update(page)
       return page
     },

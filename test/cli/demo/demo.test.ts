@@ -170,8 +170,17 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(assets.some(({ inbound, outbound }) => inbound !== "0" || outbound !== "0")).toBe(true)
     const get = async (url: string) => (await fetch(`${baseUrl}${url}`, { headers: { authorization: `Bearer ${keys.owner}` } })).json()
     expect(await verifyStatement(statement, (await get("/v1/jwks.json")) as SigningKeySet)).toMatchObject({ valid: true })
-    const list = (await get(`/v1/vaults/${vaultId}/statements?limit=500`)) as { readonly data: ReadonlyArray<unknown> }
-    expect(list.data.length).toBeGreaterThan(365)
+    let days = 0
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page = await get(`/v1/vaults/${vaultId}/statements?limit=500${cursor === "" ? "" : `&cursor=${cursor}`}`)
+      const { data, pagination } = page as {
+        readonly data: ReadonlyArray<unknown>
+        readonly pagination: { readonly nextCursor: string | null }
+      }
+      days += data.length
+      cursor = pagination.nextCursor
+    }
+    expect(days).toBeGreaterThan(365)
     // A newcomer's own webhook gets what happens next, whatever its secret.
     expect(own).toMatchObject({ url: playUrl, status: "ACTIVE" })
     await until("its deliveries", () => rows(live, "transaction.confirmed").some((line) => / #1 +\d+ ms {2}✓ unverified$/.test(line)))
