@@ -91,13 +91,13 @@ describe.skipIf(!watches)(`a client that reads no page${watches ? "" : " (skippe
   const app = useApp(["api"], { RATE_LIMIT: "off" })
   /** Few large pages, of which a loopback takes much at once, and many smaller ones, with the short segments of a network. */
   const readers = [
-    { limit: 500, pageBytes: 4_000_000, clients: 150, segment: "", most: 30, memoryBytes: 450_000_000 },
+    { limit: 500, pageBytes: 4_000_000, clients: 50, segment: "", most: 30, memoryBytes: 450_000_000 },
     {
       limit: 12,
       pageBytes: 96_000,
-      clients: 900,
+      clients: 240,
       segment: "one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)",
-      most: 250,
+      most: 200,
       memoryBytes: 150_000_000
     }
   ]
