@@ -1,8 +1,9 @@
 /**
  * Pagination: every list has the same shape, parameters and cursors. A page is queried with one row more than `limit`, so
  * `nextCursor` is null exactly on the last page. Pages before it may be short, because a page is bounded by its size, too; in a
- * list whose search is bounded they may be empty. A cursor is the sort key of the last row, encrypted and bound to the list, its path ids and its filters. It grants no
- * access: access is evaluated again for each page. Spec: Common rules 2. Decisions D-1, D-2, D-3.
+ * list whose search is bounded they may be empty. A cursor is the sort key of the last row, encrypted and bound to the list, its
+ * path ids and its filters. It grants no access: access is evaluated again for each page. Spec: Common rules 2. Decisions D-1,
+ * D-2, D-3.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Schema } from "effect"

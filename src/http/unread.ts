@@ -14,12 +14,12 @@ import { problem } from "./Problem.ts"
 import { currentRequest, type RequestState } from "./RequestContext.ts"
 
 /**
- * Most bytes of an organization, and the shares of a caller or of the strangers of one site: up to the first, others of the organization
- * can take nothing from it; up to the second, it may have more. Each may have one response, whatever its size.
+ * Most bytes of an organization, and the largest share of one of its callers or of the strangers of one network. A caller always has
+ * its own share, whatever the others of its organization leave unread, and may always have one response of any size.
  */
 const LIMIT = 64 * 1_048_576,
-  OWN_SHARE = 1 / 64,
-  SHARE = 1 / 4
+  SHARE = 1 / 4,
+  OWN_SHARE = 1 / 64
 /** Responses of more bytes are streams: the system takes smaller ones at once, whoever reads them, 45 KB with the segments of a network. */
 const STREAMED = 32 * 1_024
 /** Bytes that the headers of a response have, about. */
