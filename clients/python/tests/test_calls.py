@@ -217,7 +217,7 @@ class Errors(unittest.TestCase):
 
 class Retries(unittest.TestCase):
     def setUp(self) -> None:
-        waits = mock.patch("custody_client._caller.time.sleep")
+        waits = mock.patch("custody_client._caller.sleep")
         self.slept = waits.start()
         self.addCleanup(waits.stop)
 

@@ -47,7 +47,7 @@ def refusing(status: int, code: str, retry_after: str | None = None) -> Connecti
 
 class Follow(unittest.TestCase):
     def setUp(self) -> None:
-        waits = mock.patch("custody_client._follow.time.sleep")
+        waits = mock.patch("custody_client._follow.sleep")
         self.slept = waits.start()
         self.addCleanup(waits.stop)
 

@@ -52,7 +52,7 @@ def service(answers: Mapping[str, Any], later: Mapping[str, Any] | None = None) 
 
 class VerifyStatements(unittest.TestCase):
     def setUp(self) -> None:
-        self.slept = self.enterContext(mock.patch("time.sleep"))
+        self.slept = self.enterContext(mock.patch("custody_client._verify_statements.sleep"))
 
     def enterContext(self, manager: Any) -> Any:  # Python 3.10 has none.
         self.addCleanup(manager.__exit__, None, None, None)

@@ -6,11 +6,11 @@ import contextlib
 import json
 import random
 import re
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from time import monotonic, sleep
 from types import NoneType
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -134,12 +134,12 @@ class Caller:
                 wait = _wait_before(attempt, error)
                 if attempt >= self._retries or not _is_temporary(error) or not (repeatable or limited) or wait > LONGEST_WAIT:
                     raise
-            time.sleep(wait)
+            sleep(wait)
             attempt += 1
 
     def _once(self, request: httpx.Request, whole: bool) -> httpx.Response:
         limit = request.extensions["timeout"]["read"]
-        end = time.monotonic() + limit
+        end = monotonic() + limit
         try:
             response = self._http.send(request, stream=True)
             # A download takes as long as its reader needs: the timeout applies until it begins.
@@ -152,7 +152,7 @@ class Caller:
                     size += len(part)
                     if size > LARGEST:
                         raise _unexpected(response, f"it has more than {LARGEST} bytes")
-                    if time.monotonic() > end:
+                    if monotonic() > end:
                         raise NoAnswerError("timeout", f"{self._origin} did not respond completely within {limit:g} s.")
         except httpx.RequestError as error:
             raise unreachable(self._origin, error) from error

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from time import sleep
 
 import httpx
 
@@ -77,7 +77,7 @@ class Feed:
             if self.on_lost is not None:
                 self.on_lost(reason)
             asked = min(reason.retry_after or 0.0, LONGEST_ASKED) if isinstance(reason, CustodyError) else 0.0
-            time.sleep(max(asked, wait * random.uniform(0.5, 1)))
+            sleep(max(asked, wait * random.uniform(0.5, 1)))
             wait = min(LATE, wait * 2)
 
     def _messages(self, cursor: str | None) -> Generator[tuple[str, WebhookEvent | None], None, None]:

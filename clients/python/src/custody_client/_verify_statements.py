@@ -6,9 +6,9 @@ import datetime as dt
 import hashlib
 import json
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import sleep
 from typing import Any
 
 from ._caller import Caller
@@ -66,7 +66,7 @@ def verify_statements(
         if read == READS or now == before:
             raise VerificationError(fault)
         before = now
-        time.sleep(BETWEEN)
+        sleep(BETWEEN)
     followed = {one["previousHash"] for one in every}
     return VerifiedStatements(statements=len(every), hash=next((one["hash"] for one in every if one["hash"] not in followed), None))
 
