@@ -88,3 +88,20 @@ test("a query with too many parameters is rejected as a whole", async () => {
   expect((await ask("/v1/event-feed", ids(500))).status).toBe(200)
   expect(codeOf(await ask("/v1/event-feed", ids(501)))).toBe("invalid_parameter")
 })
+
+test("a key with a thousand of its user's ten thousand vaults is described quickly", async () => {
+  await app.insert(`
+    INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
+    SELECT 'many_' || n, entity_id, organization_id, label, networks, created_at FROM vaults, generate_series(1, 10000) n WHERE id = 'vault_a';
+    INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
+    SELECT 'user_a', id, organization_id, 'developer', created_at FROM vaults WHERE id LIKE 'many_%';
+    UPDATE api_keys SET vault_ids = ARRAY(SELECT 'many_' || n FROM generate_series(1, 1000) n) WHERE user_id = 'user_a'`)
+  const times: Array<number> = []
+  for (let call = 0; call < 5; call++) {
+    const begun = performance.now()
+    const { json } = await app.get("/v1/credential", key)
+    times.push(performance.now() - begun)
+    expect(json.vaults).toEqual({ role: 10_001, allowlist: 1_000, visible: 1_000 })
+  }
+  expect(Math.min(...times)).toBeLessThan(400)
+})

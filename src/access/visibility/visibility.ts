@@ -9,13 +9,17 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 
 type Literal = ReturnType<SqlClient.SqlClient["literal"]>
 
+/** True for a vault that an allowlist includes; null includes all. The subquery lets Postgres hash long lists, where ANY would compare. */
+export const allows = (sql: SqlClient.SqlClient, allowlist: PrincipalState["vaultAllowlist"], vaultId: Literal) =>
+  sql`(${allowlist}::text[] IS NULL OR ${vaultId} IN (SELECT unnest(${allowlist}::text[])))`
+
 /**
  * True for a vault (the column or value with its id) that the principal can see, scopes aside: the user has the Developer
  * role now, and the key's allowlist includes it.
  */
 export const seesVault = (sql: SqlClient.SqlClient, principal: PrincipalState, vaultId: Literal) => sql`
   EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = ${vaultId})
-  AND (${principal.vaultAllowlist}::text[] IS NULL OR ${vaultId} = ANY(${principal.vaultAllowlist}::text[]))`
+  AND ${allows(sql, principal.vaultAllowlist, vaultId)}`
 
 /**
  * True for an entity (the value with its id) that the principal's user has access to. The SELECT around it makes Postgres
@@ -39,7 +43,7 @@ export const reachedEntities = (
     : // LIMIT 1: Postgres must look up each vault, and not read every vault that there is.
       sql`SELECT DISTINCT v.entity_id AS id FROM vault_roles r CROSS JOIN LATERAL (
           SELECT v.entity_id FROM vaults v WHERE v.id = r.vault_id LIMIT 1) v
-        WHERE r.user_id = ${userId} AND (${vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${vaultAllowlist}::text[]))`
+        WHERE r.user_id = ${userId} AND ${allows(sql, vaultAllowlist, sql.literal("r.vault_id"))}`
 
 /** True for a row of `webhooks w` that the principal can see, including deleted ones. */
 export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
