@@ -1,8 +1,9 @@
 /**
  * The dispatcher: from a committed event to a running workflow. It claims events from the outbox (OutboxRepo.ts) and starts
- * one workflow for what a claim found. The next claim is made when the last one was full or its first attempts have begun,
- * and only a few claims are open at a time: what arrives meanwhile shares the next one, and a backlog waits in the outbox,
- * where organizations take turns. If a dispatcher crashes in between, the claim's command is sent again.
+ * one workflow for what a claim found. The next claim is made when the last one was full, or its first attempts have begun
+ * or wait for slots of their webhooks, and only a few claims are open at a time: what arrives meanwhile shares the next
+ * one, and a backlog waits in the outbox, where organizations take turns. If a dispatcher crashes in between, the claim's
+ * command is sent again.
  *
  * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, or no worker
  * can make attempts, events stay undispatched. Several dispatchers may run. Spec: Emission and log. Architecture, What must
@@ -27,7 +28,7 @@ import { CommandRelay } from "./CommandRelay.ts"
 import { type Claim, OutboxRepo } from "./OutboxRepo.ts"
 import { Sweep } from "./Sweep.ts"
 
-/** Most open claims of a dispatcher: their first attempts have not begun. */
+/** Most open claims of a dispatcher: those whose first attempts no worker has taken up. */
 const OPEN = 4
 /** How long it waits for the first attempts of a claim to begin before it looks, in ms. */
 const BEGIN_MS = 1_200

@@ -2,14 +2,15 @@
  * The first attempts of what a claim found, made concurrently within a second. A delivery that finds no slot at its webhook
  * in that time joins the webhook's queue. An attempt that takes longer goes on in this process, and its delivery's own
  * workflow waits for its outcome; so does every other delivery that is not done. The claim's row is removed once every
- * member has begun its request or is queued. Running it again is harmless: what was attempted is in the rows.
+ * member has begun its request or is queued; the dispatcher, which claims for everybody, hears of it as soon as what is
+ * left waits for slots only. Running it again is harmless: what was attempted is in the rows.
  */
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Deferred, Effect, Fiber, FiberId } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, Member } from "../../../workflows/contract.ts"
 import { resolverIsAway } from "../../runtime/processes/resolver.ts"
-import { claimKeyOf, wakeDeliveries } from "../../runtime/temporal/commands.ts"
+import { BEGUN_CHANNEL, claimKeyOf, wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { Attempts, RESOLVER_AWAY, type Started, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
 import { WorkerSlots } from "./Slots.ts"
@@ -45,6 +46,12 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           const begun = () => {
             if (--waiting === 0) Deferred.unsafeDone(allBegun, Effect.void)
           }
+          /** Members that neither have begun, nor wait for a slot, nor are done. */
+          const notYet = new Set(deliveries)
+          const reached = (member: Member) => {
+            if (notYet.delete(member) && notYet.size === 0 && waiting > 0)
+              Effect.runFork(Effect.ignore(sql`SELECT pg_notify(${BEGUN_CHANNEL}, ${claimKey})`))
+          }
           /** Waits for an attempt until the time is over; it then goes on alone. */
           const outcomeOf = ({ detach, fiber }: Started) =>
             Effect.async<AttemptOutcome, StepError>((resume) => {
@@ -67,7 +74,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             Effect.gen(function* () {
               // Another process may take it from the queue of later attempts.
               if (resolverIsAway()) return { next: "later", waitMs: AWAY_MS, because: RESOLVER_AWAY } satisfies AttemptOutcome
-              const release = yield* slots.take(member, until)
+              const release = yield* slots.take(member, until, () => reached(member))
               if (release === undefined) {
                 const outcome = yield* attempts.enqueue(member)
                 begun()
@@ -78,6 +85,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
               const started = yield* attempts.start(asked, release, () => {
                 if (!hasBegun) begun()
                 hasBegun = true
+                reached(member)
               })
               if (started === undefined) return IN_FLIGHT
               isTaken = isAlone
@@ -85,7 +93,8 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             }).pipe(
               Effect.catchTag("SecretUnreadable", ({ message }) =>
                 Effect.succeed<AttemptOutcome>({ next: "later", waitMs: FAILED_MS, because: message })
-              )
+              ),
+              Effect.ensuring(Effect.sync(() => reached(member)))
             )
 
           const removing = isAlone ? undefined : yield* Effect.fork(Effect.zipRight(Deferred.await(allBegun), removeClaim))

@@ -82,8 +82,11 @@ export class Slots {
     return this.hasSlot(asking) ? this.#take(asking) : undefined
   }
 
-  /** A slot for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none. */
-  take(asking: Asking, until: number): Effect.Effect<Release | undefined> {
+  /**
+   * A slot for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none.
+   * `waits` is called if it has to wait.
+   */
+  take(asking: Asking, until: number, waits?: () => void): Effect.Effect<Release | undefined> {
     return Effect.async((resume) => {
       if (this.#fits(asking)) return resume(Effect.succeed(this.#take(asking)))
       // Nothing to wait for.
@@ -107,6 +110,7 @@ export class Slots {
         Math.max(0, until - performance.now())
       )
       this.#waiting.add(waiting)
+      waits?.()
       return Effect.sync(stop)
     })
   }

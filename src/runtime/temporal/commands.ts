@@ -9,7 +9,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 
 /** The channel that announces commands that are due; the database notifies it of each (a trigger of `commands`). */
 export const COMMANDS_CHANNEL = "custody_commands"
-/** The channel that announces claims whose first attempts have begun: the payload is the key. */
+/** The channel that announces claims whose first attempts have begun, or wait for their webhooks: the payload is the key. */
 export const BEGUN_CHANNEL = "custody_begun"
 
 /** When a command that a dispatcher is sending, and that of a claim, is sent again if it is still there, in seconds. */
