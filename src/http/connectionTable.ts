@@ -66,8 +66,10 @@ export const vanishedPeers = (): ReadonlySet<string> => {
   return new Set(vanished.map(({ peer }) => peer))
 }
 
-/** Bytes that peers have not acknowledged, by their names, of open connections and of closed ones. */
+/** Bytes that peers have not acknowledged, by their names, of open connections and of closed ones, on any port of this machine. */
 export const unacknowledged = (): ReadonlyMap<string, number> => {
   const waiting = rows(({ queues }) => /^[0-9A-F]{8}:/.test(queues) && !queues.startsWith("00000000:"))
-  return new Map(waiting.map(({ peer, queues }) => [peer, Number.parseInt(queues, 16)]))
+  const bytes = new Map<string, number>()
+  for (const { peer, queues } of waiting) bytes.set(peer, (bytes.get(peer) ?? 0) + Number.parseInt(queues, 16))
+  return bytes
 }

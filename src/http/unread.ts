@@ -8,14 +8,14 @@
 import * as HttpBody from "@effect/platform/HttpBody"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
-import { siteOf } from "./ClientAddress.ts"
+import { networkOf, siteOf } from "./ClientAddress.ts"
 import { nameOf, type Peer, unacknowledged } from "./connectionTable.ts"
 import { problem } from "./Problem.ts"
 import { currentRequest, type RequestState } from "./RequestContext.ts"
 
 /**
- * Most bytes of an organization, and the largest share of one of its callers or of the strangers of one network. A caller always has
- * its own share, whatever the others of its organization leave unread, and may always have one response of any size.
+ * Most bytes of an organization, or of the strangers of a site, and the largest share of one of its callers or networks. A caller always
+ * has its own share, whatever the others of its organization leave unread, and may always have one response of any size.
  */
 const LIMIT = 64 * 1_048_576,
   SHARE = 1 / 4,
@@ -42,8 +42,8 @@ export interface Receiver extends Pick<RequestState, "client" | "keyId" | "organ
 /** What was sent on a connection. */
 interface Sent {
   readonly peer: Peer
-  /** The caller, and its organization. */
-  readonly owners: readonly [caller: string] | readonly [caller: string, organization: string]
+  /** The caller and its organization, or the network and the site of a stranger. */
+  readonly owners: readonly [one: string, all: string]
   /** Bytes in the process. */
   held: number
   /** Bytes that the system has taken, less those of which it said that they were acknowledged. */
@@ -59,7 +59,9 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
     sizeAtLook = 0
 
   const ownersOf = ({ client, keyId, organizationId, userId }: Receiver): Sent["owners"] =>
-    organizationId === undefined ? [`site ${client && siteOf(client)}`] : [`caller ${keyId ?? userId}`, organizationId]
+    organizationId === undefined
+      ? [`network ${client && networkOf(client)}`, `site ${client && siteOf(client)}`]
+      : [`caller ${keyId ?? userId}`, organizationId]
   const change = (one: Sent, held: number, taken: number) => {
     one.held += held
     one.taken += taken
@@ -69,10 +71,12 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
       else unread.set(name, sum)
     }
   }
-  const isFull = ([caller, organization]: Sent["owners"], bytes: number) => {
-    const before = unread.get(caller) ?? 0
-    if (before === 0 || before + bytes <= limit * OWN_SHARE) return false
-    return before + bytes > limit * SHARE || (organization !== undefined && (unread.get(organization) ?? 0) + bytes > limit)
+  const isFull = ({ organizationId }: Receiver, [one, all]: Sent["owners"], bytes: number) => {
+    const before = unread.get(one) ?? 0
+    const fits = before === 0 || before + bytes <= limit * OWN_SHARE
+    // A site has any number of networks: they have no share of their own.
+    if (fits && organizationId !== undefined) return false
+    return (before > 0 && before + bytes > limit * SHARE) || (unread.get(all) ?? 0) + bytes > limit
   }
 
   /** Forgets what was acknowledged. */
@@ -94,8 +98,8 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
     const { peer } = receiver
     const owners = ownersOf(receiver)
     const name = `${peer.address} ${peer.port} ${owners[0]}`
-    if (isFull(owners, bytes) || sent.size > 2 * sizeAtLook + CONNECTIONS) look()
-    if (isFull(owners, bytes)) return undefined
+    if (isFull(receiver, owners, bytes) || sent.size > 2 * sizeAtLook + CONNECTIONS) look()
+    if (isFull(receiver, owners, bytes)) return undefined
     const one = sent.get(name) ?? { peer, owners, held: 0, taken: 0 }
     sent.set(name, one)
     change(one, isHeld ? bytes : 0, isHeld ? 0 : bytes)

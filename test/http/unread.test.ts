@@ -1,4 +1,4 @@
-/** Responses that their clients do not read: bounded for each caller, organization and site. */
+/** Responses that their clients do not read: bounded for each caller, organization, network and site. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import ipaddr from "ipaddr.js"
@@ -18,7 +18,7 @@ describe("what clients have not read", () => {
   })
   /** Of each connection, the system says that so many bytes were not acknowledged. */
   const counting = (bytes: number, stalled?: number) => {
-    const queues = new Map(Array.from({ length: 20 }, (_, port) => [`203.0.113.1 ${port}`, bytes]))
+    const queues = new Map(Array.from({ length: 120 }, (_, at) => [`203.0.113.${at % 6} ${Math.floor(at / 6)}`, bytes]))
     const { enter, streamOf } = unreadResponses(1_000_000, stalled, () => queues)
     return {
       enter: (...receiver: Parameters<typeof to>) => enter(to(...receiver), body.length, false),
@@ -43,10 +43,13 @@ describe("what clients have not read", () => {
     expect([enter("b", "7", 1) === undefined, enter("a", "1", 1) === undefined]).toEqual([false, true])
   })
 
-  test("counts for strangers by their site", () => {
+  test("counts for strangers by their address, up to a quarter, and by their site", () => {
     const { enter } = counting(body.length)
-    expect([enter(undefined, undefined, 1), enter(undefined, undefined, 2)]).toEqual([expect.anything(), undefined])
-    expect(enter(undefined, undefined, 1, "203.0.114.1")).toBeDefined()
+    const stranger = (port: number, address: string) => enter(undefined, undefined, port, address) !== undefined
+    const [first = "", ...others] = Array.from({ length: 6 }, (_, host) => `203.0.113.${host}`)
+    expect([stranger(1, first), stranger(2, first)]).toEqual([true, false])
+    expect(others.map((address) => stranger(1, address))).toEqual([true, true, true, true, false])
+    expect(stranger(1, "203.0.114.1")).toBe(true)
   })
 
   test("adds up on a connection, as far as it is not acknowledged", () => {
