@@ -47,7 +47,7 @@ const ping = (webhookId: string) =>
 const audited = async () =>
   Number((await app.sql("SELECT count(*)::int AS count FROM audit_log WHERE action = 'webhook.pinged'"))[0]?.["count"])
 
-test(`${PINGS} pings at once are sent or get 429, and only sent ones are audited`, async () => {
+test(`${PINGS} pings at once are sent or refused, and only sent ones are audited`, async () => {
   // Long enough that most of them arrive while the first ones are in flight.
   receiver.on("/pinged", async () => {
     await Bun.sleep(500)
@@ -56,7 +56,10 @@ test(`${PINGS} pings at once are sent or get 429, and only sent ones are audited
   const [auditedBefore, receivedBefore] = [await audited(), receiver.to("/pinged").length]
   const answers = await Promise.all(Array.from({ length: PINGS }, (_, number) => ping(webhooks[number % WEBHOOKS] ?? "")))
   const tally = Object.fromEntries([...Map.groupBy(answers, (one) => one)].map(([answer, all]) => [answer, all.length]))
-  expect(Object.keys(tally).sort()).toEqual(["200", "429 rate_limited"])
+  // A busy machine may refuse some because its connections to Postgres are taken.
+  expect(["200", "429 rate_limited", "503 service_unavailable"]).toEqual(expect.arrayContaining(Object.keys(tally)))
+  expect(tally["200"] ?? 0).toBeGreaterThan(0)
+  expect(tally["429 rate_limited"] ?? 0).toBeGreaterThan(0)
   expect(receiver.to("/pinged").length - receivedBefore).toBe(tally["200"] ?? 0)
   expect((await audited()) - auditedBefore).toBe(tally["200"] ?? 0)
 })
