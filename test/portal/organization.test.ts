@@ -134,6 +134,29 @@ describe("members", () => {
     expect(app.main?.output()).not.toContain(token)
   })
 
+  test("are invited by a link that ends when their address changes", async () => {
+    await app.feed([user("user_moved", "org_a", [], { name: "Mona Moved" })])
+    expect((await owner.request("POST", "/api/members/user_moved/invite", {})).status).toBe(200)
+    const [, token = ""] = /\/portal\/invitation#([\w-]+)/.exec(mails.at(-1)?.text ?? "") ?? []
+    const guest = new Visitor(app)
+    expect((await guest.request("POST", "/api/invitation", { token })).status).toBe(200)
+    await app.feed([user("user_moved", "org_a", [], { name: "Mona Moved", email: "user_elsewhere@example.com" })])
+    expect(await refusal(guest, "POST", "/api/invitation", { token })).toEqual([410, "invitation_invalid"])
+    expect((await owner.get("/api/members")).json.data).toContainEqual(expect.objectContaining({ id: "user_moved", invitedUntil: null }))
+  })
+
+  test("are all on pages however long their names are", async () => {
+    const ids = [1, 2, 3].map((number) => `user_${"long".repeat(14)}_${number}`)
+    await app.feed(ids.map((id) => user(id, "org_z", [], { name: "長".repeat(200) })))
+    const found: Array<string> = []
+    for (let next = ""; next !== null; ) {
+      const { json } = await stranger.get(`/api/members?limit=1${next === "" ? "" : `&cursor=${next}`}`)
+      found.push(json.data[0]?.id)
+      next = json.pagination.nextCursor
+    }
+    expect(found).toEqual(["user_z", ...ids])
+  })
+
   test("are not invited with the address of another account, whose existence stays unknown", async () => {
     await app.feed([user("user_same", "org_a", [], { name: "Sam Same", email: "user_z@example.com" })])
     const { json, status } = await owner.request("POST", "/api/members/user_same/invite", {})

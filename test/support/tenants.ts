@@ -157,7 +157,14 @@ export const insertRemainingRows = async (app: App, name: string) => {
     transports: []
   })
   await one("portal_second_factors", { user_id: user, secret: Buffer.from("a-totp-secret"), backup_codes: [Buffer.from("a-backup-code")] })
-  await one("portal_invitations", { id: `inv_${name}`, user_id: user, token_hash: Buffer.alloc(32, name), reset: false, expires_at: soon })
+  await one("portal_invitations", {
+    id: `inv_${name}`,
+    user_id: user,
+    email: `${name}@example.com`,
+    token_hash: Buffer.alloc(32, name),
+    reset: false,
+    expires_at: soon
+  })
   await one("portal_verifications", {
     id: `ver_${name}`,
     identifier: "passkey/x",

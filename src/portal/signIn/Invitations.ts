@@ -1,7 +1,7 @@
 /**
- * Invitations: the only source of accounts. Each is for one user of the record feed, works once and for a limited time, and is
- * stored as a hash. With `reset` it removes the account's password, authenticator, passkeys and sessions when it is
- * accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
+ * Invitations: the only source of accounts. Each is for one user of the record feed and the e-mail address that the user has then,
+ * works once and for a limited time, and is stored as a hash. With `reset` it removes the account's password, authenticator,
+ * passkeys and sessions when it is accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -62,9 +62,9 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       decodeInvited(sql`
         SELECT i.id, u.id AS "userId", u.name, lower(u.email) AS email, o.name AS "organizationName", i.reset, i.expires_at AS "expiresAt"
         FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
-        WHERE i.token_hash = ${hash(token)} AND i.used_at IS NULL AND i.expires_at > clock_timestamp() AND u.status = 'active'
-          AND o.deleting_at IS NULL
-        ${lock ? sql`FOR UPDATE OF i` : sql``}`)
+        WHERE i.token_hash = ${hash(token)} AND i.email = lower(u.email) AND i.used_at IS NULL AND i.expires_at > clock_timestamp()
+          AND u.status = 'active' AND o.deleting_at IS NULL
+        ${lock ? sql`FOR UPDATE OF i FOR SHARE OF u` : sql``}`)
 
     return {
       /**
@@ -104,8 +104,8 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()
         yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
         yield* sql`
-          INSERT INTO portal_invitations (id, user_id, token_hash, reset, expires_at)
-          VALUES (${Id.make("inv")}, ${userId}, ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
+          INSERT INTO portal_invitations (id, user_id, email, token_hash, reset, expires_at)
+          VALUES (${Id.make("inv")}, ${userId}, lower(${user.email}), ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
         yield* recordOfUser(sql, userId, actor, "account.invited", { reset: { old: null, new: options.reset } })
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),

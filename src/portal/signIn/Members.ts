@@ -53,15 +53,15 @@ export class Members extends Effect.Service<Members>()("custody/portal/Members",
       (SELECT count(*)::integer FROM portal_sessions s WHERE s.user_id = u.id AND s.second_factor_at IS NOT NULL AND NOT ${sessionIsOver(sql)}) AS sessions
       FROM users u LEFT JOIN portal_second_factors f ON f.user_id = u.id
       LEFT JOIN LATERAL (SELECT i.created_at, i.expires_at FROM portal_invitations i
-        WHERE i.user_id = u.id AND i.used_at IS NULL AND i.expires_at > clock_timestamp() ORDER BY i.created_at DESC LIMIT 1) i ON true`
+        WHERE i.user_id = u.id AND i.email = lower(u.email) AND i.used_at IS NULL AND i.expires_at > clock_timestamp() ORDER BY i.created_at DESC LIMIT 1) i ON true`
 
     return {
-      /** A page of an organization's users, by name. */
+      /** A page of an organization's users, by name, after a user's id: names may be longer than a cursor. */
       list: (organizationId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Member>> =>
         Effect.orDie(
           decode(sql`
             SELECT ${columns} WHERE u.organization_id = ${organizationId}
-              ${and(sql, after !== null && sql`(u.name COLLATE "C", u.id) > (${after[0]}::text, ${after[1]}::text)`)}
+              ${and(sql, after !== null && sql`(u.name COLLATE "C", u.id) > (SELECT l.name COLLATE "C", l.id FROM users l WHERE l.id = ${after[0]})`)}
             ORDER BY u.name COLLATE "C", u.id LIMIT ${take}`)
         ),
 

@@ -49,9 +49,9 @@ export const layer = HttpApiBuilder.group(PortalApi, "members", (handlers) =>
           of: { list: "members", path: [organizationId] },
           limit,
           cursor,
-          keyLength: 2,
+          keyLength: 1,
           fetch: (after, take) => members.list(organizationId, after, take),
-          keyOf: ({ id, name }) => [name, id]
+          keyOf: ({ id }) => [id]
         })
         return answer(page, (one) => one)
       })

@@ -91,6 +91,8 @@ CREATE INDEX portal_passkeys_by_user ON portal_passkeys (user_id, created_at);
 CREATE TABLE portal_invitations (
   id text COLLATE "C" PRIMARY KEY,
   user_id text COLLATE "C" NOT NULL REFERENCES users (id),
+  -- The address that the link was made for, in lower case.
+  email text NOT NULL,
   token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
   reset boolean NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
