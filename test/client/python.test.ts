@@ -120,9 +120,13 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     }
     const [events = 0, statements = 0] = (await complete()) ?? []
     expect([events > 250, statements > 0]).toEqual([true, true])
+    const stored = JSON.parse(fs.readFileSync(env.KEPT, "utf8")).keys
+    // A key that is published later is not trusted by itself.
+    await app.insert("INSERT INTO signing_keys (kid, public_key) SELECT 'later', decode(repeat('ab', 32), 'hex')")
     await app.feed([balance("vault_a", "ethereum/native", "3")])
     // From the stored checkpoint on.
     expect(await complete()).toEqual([1, statements])
+    expect(JSON.parse(fs.readFileSync(env.KEPT, "utf8")).keys).toEqual(stored)
     fs.writeFileSync(
       env.KEPT,
       fs.readFileSync(env.KEPT, "utf8").replace(/"hash": "[0-9a-f]{64}", "keys"/, `"hash": "${"0".repeat(64)}", "keys"`)
