@@ -139,7 +139,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         return yield* new SecretUnreadable({
           message: `the headers and OAuth secret of ${begun.webhookId} cannot be decrypted with MASTER_KEY`
         })
-      const answer = yield* webhookClient.send({
+      const sent = yield* webhookClient.send({
         webhookId: begun.webhookId,
         url: begun.url,
         eventId: begun.eventId,
@@ -153,7 +153,10 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         wanted: wanted(begun.id, via, readAt),
         fresh
       })
-      flight.release()
+      // Only once for a step.
+      const answer = fresh ? { ...sent, stale: false } : sent
+      // The attempt that follows at once keeps the slot.
+      if (!answer.stale) flight.release()
       failpoint("answered")
       if (answer.resolverAway === true) return yield* new ResolverAway()
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
@@ -237,7 +240,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
     return {
       /**
        * Begins an attempt, which goes on whatever becomes of the caller; undefined if one of the delivery is in flight in this
-       * process. `release` is called when the endpoint has responded, and `begun` when the request may be in flight. The outcome
+       * process. `release` is called when the endpoint has responded for good, and `begun` when the request may be in flight. The outcome
        * fails if Postgres is unavailable before anything was sent, or if nothing can be signed.
        */
       start: (asked: Asked, release: () => void, begun: () => void = () => {}) =>

@@ -254,6 +254,31 @@ describe.concurrent("a token server", () => {
     }
   })
 
+  test("whose tokens end before the endpoint refuses them repeats an attempt at once no more than once", async () => {
+    let tokens = 0
+    const { id } = await webhookOf(app, key, 19, receiver.url("/late/hook"), {
+      oauth: lying("/late", () => tokenOf(`late-${++tokens}`, { expires_in: 61 }))
+    })
+    receiver.on("/late/hook", async () => {
+      await Bun.sleep(1_150)
+      return new Response("", { status: 401 })
+    })
+    for (let count = 1; count <= 6; count++) {
+      await feedTransactions(app, [19])
+      await until("the first attempt", () => receiver.to("/late/hook").length >= count)
+    }
+    await until("the end of all", async () => {
+      const deliveries = await deliveriesOf(app, key, id)
+      return deliveries.length === 6 && deliveries.every(({ status }) => status === "FAILED")
+    })
+    const attempts = await app.sql(
+      `SELECT count(*) FILTER (WHERE NOT uses_schedule)::int AS repeated, count(*) FILTER (WHERE uses_schedule)::int AS used
+       FROM delivery_attempts WHERE webhook_id = $1 GROUP BY delivery_id`,
+      [id]
+    )
+    for (const { repeated, used } of attempts) expect([Number(repeated) <= 1, used]).toEqual([true, 3])
+  })
+
   test("gets neither a secret nor a token into the log", async () => {
     gateway("/logged")
     const { id } = await webhookOf(app, key, 19, receiver.url("/logged"), { oauth: oauth() })

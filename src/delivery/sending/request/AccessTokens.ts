@@ -87,8 +87,8 @@ const reasonOf = ({ detail, result }: Answer): string =>
 export class AccessTokens {
   readonly #exchange: Exchange
   readonly #kept = new LRUCache<string, Kept>({ max: KEPT, ttlAutopurge: true })
-  /** Webhooks whose token a 401 replaced less than a minute ago. */
-  readonly #replaced = new LRUCache<string, true>({ max: KEPT, ttl: REPLACE_MS })
+  /** The tokens that a 401 replaced less than a minute ago, by their webhooks. */
+  readonly #replaced = new LRUCache<string, Redacted.Redacted>({ max: KEPT, ttl: REPLACE_MS })
   readonly #flights = new Map<string, Flight>()
 
   constructor(exchange: Exchange) {
@@ -207,15 +207,15 @@ export class AccessTokens {
   }
 
   /**
-   * Whether another attempt with a new token follows a 401 at once: not within a minute after the last token that a 401 replaced.
+   * Whether another attempt with a new token follows a 401 at once: within a minute, only for attempts with the same token,
+   * expired or not.
    */
   replaces(webhookId: string, refused: Redacted.Redacted): boolean {
-    const kept = this.#kept.get(webhookId)
-    // It has expired, or another attempt has replaced it already.
-    if (kept === undefined || Redacted.value(kept.value) !== Redacted.value(refused)) return true
-    if (this.#replaced.has(webhookId)) return false
-    this.#kept.delete(webhookId)
-    this.#replaced.set(webhookId, true)
+    const isRefused = (token: Redacted.Redacted | undefined) => token !== undefined && Redacted.value(token) === Redacted.value(refused)
+    const replaced = this.#replaced.get(webhookId)
+    if (replaced !== undefined) return isRefused(replaced)
+    if (isRefused(this.#kept.get(webhookId)?.value)) this.#kept.delete(webhookId)
+    this.#replaced.set(webhookId, refused)
     return true
   }
 }
