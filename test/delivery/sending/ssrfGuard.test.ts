@@ -5,6 +5,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
+import { Effect } from "effect"
+import { choose, lookup } from "../../../src/delivery/sending/request/ssrfGuard.ts"
 import { long } from "../../faults/Rig.ts"
 import { App } from "../../support/app.ts"
 import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
@@ -175,4 +177,12 @@ describe("no internal address is reached by ping or delivery", () => {
     expect(traps.length).toBeGreaterThan(0)
     expect(connections).toBe(0)
   })
+})
+
+test("of a name with many addresses, few are checked and used", async () => {
+  const many = Array.from({ length: 50 }, (_, number) => `8.8.8.${number}`)
+  dns.on("many.guard.test", { a: many })
+  const policy = { allow: [], own: new Set<string>(), speaks6: Effect.succeed(false) }
+  const { address, allowed } = await Effect.runPromise(choose("many.guard.test", policy, lookup([dns.address]), 33))
+  expect([allowed.length, allowed.every((one) => many.includes(one)), address]).toEqual([32, true, allowed[1] ?? ""])
 })

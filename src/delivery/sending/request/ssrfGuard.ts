@@ -71,6 +71,8 @@ export const isAllowed = (given: Address, { allow, own }: Pick<Policy, "allow" |
 
 /** Timeout of resolving. */
 const DNS_MS = 2_000
+/** Addresses of each kind that are used of a response: every one is checked for every attempt. */
+const MOST_ADDRESSES = 32
 
 /** Resolves names with the given DNS servers, or the system's. */
 export interface Lookup {
@@ -90,7 +92,7 @@ export const lookup = (servers: ReadonlyArray<string>): Lookup => {
       const answers = await Promise.allSettled([resolver.resolve4(hostname, { ttl: true }), resolver.resolve6(hostname, { ttl: true })])
       const isSilent = answers.every((answer) => answer.status === "rejected" && isUnanswered(answer.reason))
       if (isSilent && (await checkResolver(servers))) throw new ResolverAway()
-      const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
+      const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value.slice(0, MOST_ADDRESSES) : []))
       return { addresses: records.map(({ address }) => address), ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)) }
     } finally {
       clearTimeout(timer)
