@@ -15,6 +15,7 @@ import { accessLog } from "../http/accessLog.ts"
 import { ListenError, listen } from "../http/listener.ts"
 import * as Portal from "../portal/server/origin.ts"
 import { masterKeyLayer } from "../runtime/crypto/MasterKey.ts"
+import * as SigningKeys from "../runtime/crypto/SigningKeys.ts"
 import * as Database from "../runtime/database/Database.ts"
 import * as Migrations from "../runtime/database/Migrations.ts"
 import * as Notifications from "../runtime/database/Notifications.ts"
@@ -177,7 +178,7 @@ const addresses = (settings: typeof Settings.Service, { platformPort, port, temp
 const announce = (roles: ReadonlyArray<Role>, where: Addresses, { onReady }: StartOptions) =>
   Effect.logInfo("ready").pipe(Effect.annotateLogs({ roles: roles.join(","), ...where }), Effect.zipRight(onReady?.(where) ?? Effect.void))
 
-/** Applies migrations if enabled, and refuses to run on the schema of an earlier version. */
+/** Applies migrations if enabled, and refuses to run on the schema of an earlier version or with another master key. */
 const prepare = (url: Redacted.Redacted, migrate: boolean) =>
   Effect.gen(function* () {
     if (migrate) {
@@ -191,6 +192,7 @@ const prepare = (url: Redacted.Redacted, migrate: boolean) =>
         message: `The database lacks the migrations ${missing.join(", ")}. Run \`custody migrate\`, or start without --no-migrate.`
       })
     }
+    yield* SigningKeys.publish()
     yield* Partitions.ensure
   }).pipe(Effect.provide(Database.layer(url, Database.pools.command)))
 

@@ -1,16 +1,16 @@
 /**
  * The key for signatures that others verify without a shared secret: checkpoints, statements and deliveries. It is an
- * Ed25519 key derived from the master key, so every process has it and none stores it. Its public key is stored before
- * its first signature and never removed: signatures of an old key still verify after the master key was rotated and the
- * previous one removed. C-3, C-8.
+ * Ed25519 key derived from the master key, so every process has it and none stores it. Its public key is stored when a
+ * process starts and never removed: signatures of an old key still verify after the master key was rotated and the
+ * previous one removed. It also shows whether a process has the database's master key. C-3, C-8.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted, Schema } from "effect"
 import { CompactSign, calculateJwkThumbprint } from "jose"
 import { Bytes, decodeRows } from "../database/decodeRows.ts"
-import { Settings } from "../settings/Settings.ts"
-import { MasterKey, type Sealing } from "./MasterKey.ts"
+import { InvalidSettings, Settings } from "../settings/Settings.ts"
+import { MasterKey, type Sealing, sealing } from "./MasterKey.ts"
 
 /** A public key as a JSON Web Key (RFC 8037). `kid` is the key's SHA-256 thumbprint (RFC 7638). */
 export interface SigningJwk {
@@ -47,39 +47,54 @@ const kidOfX = (x: string) => Effect.promise(() => calculateJwkThumbprint({ kty:
 /** The `kid` of the signing key that is derived from a master key. */
 export const kidOf = (master: Sealing): Effect.Effect<string> => kidOfX(xOf(privateKeyOf(Redacted.value(master.keyOf("signing")))))
 
-const decode = decodeRows(Schema.Struct({ kid: Schema.String, publicKey: Bytes }))
+const decode = decodeRows(Schema.Struct({ kid: Schema.String, publicKey: Bytes })),
+  decodeKids = decodeRows(Schema.Struct({ kid: Schema.String }))
+
+/**
+ * Stores the public key. Fails if the database is used with another master key, unless that is the previous one: a process with a
+ * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `isLost` stores it in any case.
+ */
+export const publish = (isLost = false) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const { masterKeyPrevious } = yield* Settings
+    const x = xOf(privateKeyOf(Redacted.value(master.keyOf("signing"))))
+    const kid = yield* kidOfX(x)
+    const previous = masterKeyPrevious && (yield* kidOf(sealing(Redacted.value(masterKeyPrevious), undefined)))
+    const stored = Effect.map(decodeKids(sql`SELECT kid FROM signing_keys`), (rows) => rows.map((row) => row.kid))
+    if ((yield* stored).includes(kid)) return
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        // Of two processes that store the first key at once, one finds the other's.
+        yield* sql`LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
+        const kids = yield* stored
+        if (kids.length > 0 && !isLost && !kids.includes(kid) && (previous === undefined || !kids.includes(previous)))
+          return yield* new InvalidSettings({
+            faults: [
+              "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt` with the new one first."
+            ]
+          })
+        yield* sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT DO NOTHING`
+      })
+    )
+  })
 
 export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningKeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { portalBaseUrl } = yield* Settings
     const key = privateKeyOf(Redacted.value((yield* MasterKey).keyOf("signing")))
-    const x = xOf(key)
-    const kid = yield* kidOfX(x)
-
-    let stored = false
-    // Any conflict: two processes that store the same key at once may conflict on its value before they conflict on its id.
-    /** Stores the public key, once per process. */
-    const store = Effect.suspend(() =>
-      stored
-        ? Effect.void
-        : sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT DO NOTHING`.pipe(
-            Effect.zipRight(Effect.sync(() => (stored = true))),
-            Effect.asVoid
-          )
-    ).pipe(Effect.orDie)
+    const kid = yield* kidOfX(xOf(key))
 
     // The route needs no API key, so the database is read at most once a second. A client that disconnects does not cancel the
     // read for others.
     const jwks = yield* Effect.cachedWithTTL(
       Effect.uninterruptible(
-        Effect.zipRight(
-          store,
-          Effect.map(
-            decode(sql`
-              SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`),
-            (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
-          )
+        Effect.map(
+          decode(sql`
+            SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`),
+          (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
         )
       ).pipe(Effect.orDie),
       "1 second"
@@ -94,17 +109,10 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
 
       /** The payload as a compact JWS (EdDSA), `kid` in its header. Equal payloads give equal text. */
       sign: (payload: object): Effect.Effect<string> =>
-        Effect.zipRight(
-          store,
-          Effect.promise(() => new CompactSign(Buffer.from(JSON.stringify(payload))).setProtectedHeader({ alg: "EdDSA", kid }).sign(key))
-        ),
+        Effect.promise(() => new CompactSign(Buffer.from(JSON.stringify(payload))).setProtectedHeader({ alg: "EdDSA", kid }).sign(key)),
 
       /** The 64 bytes of an Ed25519 signature. */
-      signBytes: (bytes: Uint8Array): Effect.Effect<Buffer> =>
-        Effect.zipRight(
-          store,
-          Effect.sync(() => signBytes(null, bytes, key))
-        ),
+      signBytes: (bytes: Uint8Array): Effect.Effect<Buffer> => Effect.sync(() => signBytes(null, bytes, key)),
 
       /** The public keys, the one in use first, then the newest; at most a second old. */
       jwks

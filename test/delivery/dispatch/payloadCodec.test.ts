@@ -153,6 +153,8 @@ describe("encrypted payloads in Temporal", () => {
   test("a delivery waits for the master key with which it began, and loses nothing", async () => {
     const { handle, id, retry } = await waiting(4, "rotated")
     const [older, newer] = [app.env["MASTER_KEY"] ?? "", randomBytes(32).toString("base64")]
+    await begin({ ...SEALED, MASTER_KEY: newer, MASTER_KEY_PREVIOUS: older })
+    // Removed too early.
     await begin({ ...SEALED, MASTER_KEY: newer })
     await handle.signal("retryNow")
     await until("what the log says", () => app.main?.output().includes("neither MASTER_KEY nor MASTER_KEY_PREVIOUS"))

@@ -7,7 +7,7 @@ import { MasterKey, sealing } from "../../../src/runtime/crypto/MasterKey.ts"
 import { SigningKeys } from "../../../src/runtime/crypto/SigningKeys.ts"
 import * as Database from "../../../src/runtime/database/Database.ts"
 import { Settings } from "../../../src/runtime/settings/Settings.ts"
-import { useApp } from "../../support/app.ts"
+import { cli, useApp } from "../../support/app.ts"
 import { codeOf } from "../../support/problem.ts"
 
 const app = useApp([])
@@ -32,15 +32,18 @@ const withKey = <A>(
     )
   )
 
-const start = async (master: Buffer) => {
-  app.main = await app.start(["api"], { MASTER_KEY: master.toString("base64") })
+const master = randomBytes(32)
+const start = async (master: Buffer, previous?: Buffer) => {
+  app.main = await app.start(["api"], {
+    MASTER_KEY: master.toString("base64"),
+    ...(previous && { MASTER_KEY_PREVIOUS: previous.toString("base64") })
+  })
 }
 const published = async (): Promise<JSONWebKeySet> => (await app.get("/v1/jwks.json")).json
 
 const payload = { iss: "custody-data-service", hash: "ä" }
 
 test("/v1/jwks.json returns the current signing key without authentication, and a JWS verifies with it", async () => {
-  const master = randomBytes(32)
   await start(master)
   const answer = await app.get("/v1/jwks.json")
   expect([answer.status, answer.headers.get("content-type"), answer.headers.get("cache-control")]).toEqual([
@@ -72,15 +75,37 @@ test("/v1/jwks.json returns the current signing key without authentication, and 
 })
 
 test("after a rotation the new signing key comes first, and old signatures still verify", async () => {
-  const [older, newer] = [randomBytes(32), randomBytes(32)]
+  const newer = randomBytes(32)
   const sign = Effect.flatMap(SigningKeys, (signing) => signing.sign(payload))
-  const before = await withKey(older, sign)
+  const before = await withKey(master, sign)
   await app.main?.end()
-  await start(newer)
+  await start(newer, master)
   const after = await withKey(newer, sign)
   const keys = await published()
   for (const jws of [before, after]) await compactVerify(jws, createLocalJWKSet(keys))
   expect(keys.keys[0]?.kid).toBe(JSON.parse(Buffer.from(after.split(".")[0] ?? "", "base64url").toString()).kid)
+  await app.main?.end()
+  await start(newer)
+  expect(await published()).toEqual(keys)
+})
+
+test("a process with another master key does not start, and publishes no key", async () => {
+  const before = await published()
+  const env = { ...app.env, MASTER_KEY: randomBytes(32).toString("base64") }
+  for (const command of [
+    ["start", "--roles", "worker"],
+    ["start", "--roles", "api"],
+    ["statements", "seal"]
+  ]) {
+    const { code, stderr } = await cli(command, env)
+    expect([command, code]).toEqual([command, 3])
+    expect(stderr).toContain("MASTER_KEY: read another key than the one that the database is used with")
+  }
+  expect(await published()).toEqual(before)
+  // The operator says that the right one is lost.
+  expect((await cli(["secrets", "reencrypt"], env)).code).toBe(0)
+  expect((await published()).keys).toHaveLength(before.keys.length + 1)
+  expect((await cli(["statements", "seal"], env)).code).toBe(0)
 })
 
 test("the issuer is the service's public address if it has one, and its name otherwise", async () => {

@@ -13,6 +13,7 @@ import { sealedAnswers, sealedFingerprints } from "../../../http/Idempotency.ts"
 import { sealedSecondFactors } from "../../../portal/signIn/SecondFactor.ts"
 import { MasterKey, masterKeyLayer } from "../../../runtime/crypto/MasterKey.ts"
 import { type Reencrypted, reencrypt as reencryptColumn } from "../../../runtime/crypto/reencryptSecrets.ts"
+import { publish } from "../../../runtime/crypto/SigningKeys.ts"
 import { decodeRows } from "../../../runtime/database/decodeRows.ts"
 import { Settings } from "../../../runtime/settings/Settings.ts"
 import { NotReencrypted } from "../exit.ts"
@@ -64,6 +65,7 @@ const reencryptAll = Effect.gen(function* () {
   const done = yield* pass
   yield* Effect.sync(() => process.stderr.isTTY && process.stderr.write("\r\u001b[K"))
   yield* audit(sql)
+  yield* publish(true)
   yield* Console.log(JSON.stringify(done, null, 2))
   const unreadable = Object.values(done).reduce((sum, one) => sum + one.unreadable, 0)
   if (unreadable > 0) {

@@ -3,11 +3,14 @@ import { Console, Effect, Layer } from "effect"
 import { commandDatabase } from "../../../app/Base.ts"
 import { StatementSealer } from "../../../custody/statements/StatementSealer.ts"
 import { masterKeyLayer } from "../../../runtime/crypto/MasterKey.ts"
-import { SigningKeys } from "../../../runtime/crypto/SigningKeys.ts"
+import { publish, SigningKeys } from "../../../runtime/crypto/SigningKeys.ts"
 
 /** Seals statements that are due and prints counts. */
 export const seal = Effect.gen(function* () {
-  const { failed, revised, sealed } = yield* Effect.flatMap(StatementSealer, (sealer) => sealer.seal("", Number.POSITIVE_INFINITY)).pipe(
+  const { failed, revised, sealed } = yield* Effect.zipRight(
+    publish(),
+    Effect.flatMap(StatementSealer, (sealer) => sealer.seal("", Number.POSITIVE_INFINITY))
+  ).pipe(
     Effect.provide(Layer.provide(StatementSealer.layer, SigningKeys.layer)),
     Effect.provide(commandDatabase),
     Effect.provide(masterKeyLayer),
