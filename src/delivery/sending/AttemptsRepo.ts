@@ -182,14 +182,15 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
        */
       begin: (beginning: AttemptStartInput) => begin(beginning),
 
-      /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active. */
+      /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active and unchanged since the attempt began. */
       wanted: (deliveryId: string, via: Via) =>
         Effect.map(
           sql`
             SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE' AND ${
               isOfDrain(via) ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
-            } AND (${cancelReason(sql)}) IS NULL`,
+            } AND (${cancelReason(sql)}) IS NULL
+              AND NOT EXISTS (SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at < w.updated_at)`,
           (rows) => rows.length > 0
         ),
 

@@ -55,7 +55,7 @@ beforeAll(async () => {
     WEBHOOK_DNS_SERVERS: dns.address,
     LOG_LEVEL: "debug"
   })
-  key = await feedOrganization(app, 20)
+  key = await feedOrganization(app, 21)
 })
 afterAll(async () => {
   await app.close()
@@ -254,7 +254,28 @@ describe.concurrent("a token server", () => {
     }
   })
 
-  test("whose tokens end before the endpoint refuses them repeats an attempt at once no more than once", async () => {
+  test("that is slow lets no attempt use the URL or secret from before a change", async () => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const { promise: late, resolve: release } = Promise.withResolvers<void>()
+    gateway("/old")
+    receiver.on("/new", () => new Response(""))
+    const { id } = await webhookOf(app, key, 20, receiver.url("/old"), {
+      oauth: lying("/slowly", () => {
+        ask()
+        return late.then(() => tokenOf("late"))
+      })
+    })
+    await feedTransactions(app, [20])
+    await asked
+    // A check is made for attempts that take longer than this.
+    await Bun.sleep(600)
+    await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { url: receiver.url("/new") } })
+    release()
+    expect(results(await ended(id))).toEqual(["2xx"])
+    expect([receiver.to("/old").length, receiver.to("/new").length]).toEqual([0, 1])
+  })
+
+  test("whose tokens end early repeats an attempt at once, no more than once", async () => {
     let tokens = 0
     const { id } = await webhookOf(app, key, 19, receiver.url("/late/hook"), {
       oauth: lying("/late", () => tokenOf(`late-${++tokens}`, { expires_in: 61 }))
