@@ -8,7 +8,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { Credential } from "./CredentialApi.ts"
 import { Entity } from "./Entity.ts"
-import { allows, reachedEntities } from "./visibility.ts"
+import { reachedEntities } from "./visibility.ts"
 
 const KeyRow = Schema.Struct({
   label: Schema.String,
@@ -52,11 +52,13 @@ export class CredentialRepo extends Effect.Service<CredentialRepo>()("custody/Cr
         const { isOwner, organizationId, userId } = principal
         const reached = principal.scopes.has("vault:read") || principal.scopes.has("webhook:read")
         const entities = sql`(${reachedEntities(sql, principal)}) n WHERE ${reached}`
+        // The allowlist of the key, which in the portal is not that of the principal. Postgres hashes the subquery.
         const [key] = yield* decode(sql`
           SELECT k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", k.created_at AS "createdAt",
             k.expires_at AS "expiresAt", u.organization_role AS "organizationRole",
             (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id) AS role,
-            (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id AND ${allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))}) AS allowlist,
+            (SELECT count(*) FROM vault_roles r
+              WHERE r.user_id = k.user_id AND (k.vault_ids IS NULL OR r.vault_id IN (SELECT unnest(k.vault_ids)))) AS allowlist,
             (SELECT count(*) FROM ${entities}) AS "entityCount",
             ARRAY(SELECT json_build_object('id', e.id, 'name', e.name) FROM (SELECT n.id FROM ${entities} ORDER BY n.id LIMIT ${ENTITIES}) n
               JOIN entities e ON e.id = n.id ORDER BY n.id) AS entities,
