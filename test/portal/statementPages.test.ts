@@ -2,10 +2,12 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Download, Page } from "playwright-core"
 import { type Statement, verifyCheckpoint, verifyStatement } from "../../src/client/index.ts"
-import { dayOf, timeOf } from "../custody/statements/statementFixtures.ts"
+import { beginDay, dayOf, timeOf } from "../custody/statements/statementFixtures.ts"
 import { cli } from "../support/app.ts"
 import { transaction, user, vault } from "../support/records.ts"
 import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
+
+await beginDay()
 
 const { app, owner } = useOwner({ STATEMENT_HISTORY: "70d" })
 let portal: PortalPage, page: Page

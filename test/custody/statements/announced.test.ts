@@ -5,7 +5,9 @@ import { schemaOf } from "../../../src/events/log/Envelope.ts"
 import * as Id from "../../../src/values/Id.ts"
 import { useApi } from "../../support/api.ts"
 import { asset, transaction, transactionId } from "../../support/records.ts"
-import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 const app = useApi({ STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
 const { fresh, get, key, list, seal } = useStatements(app)

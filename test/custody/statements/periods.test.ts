@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { Decimal } from "decimal.js"
 import { useApi } from "../../support/api.ts"
 import { transaction } from "../../support/records.ts"
-import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 Decimal.set({ precision: 400 })
 const DAYS = 40

@@ -15,7 +15,9 @@ import { cli, useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { settingsOf } from "../../support/servers.ts"
 import { describeSchedule, operator } from "../../support/temporal.ts"
-import { dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 const VAULTS = 30,
   DAYS = 120

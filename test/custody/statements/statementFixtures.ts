@@ -9,18 +9,26 @@ export const ETH = "ethereum/native",
   /** An asset without decimals, for amounts of 78 digits. */
   BIG = "ethereum/erc20:0x0000000000000000000000000000000000000078"
 
-/** Tests of statements take a few minutes, and a day that ended meanwhile would be due. */
-const untilMidnight = DAY - (Date.now() % DAY)
-if (untilMidnight < 300_000) await Bun.sleep(untilMidnight + 1_000)
+/** Today's first moment. */
+export let today = 0
+
+/**
+ * Begins a file of tests of statements, which take a few minutes: a day that ended meanwhile would be due. Each file
+ * calls this, as all files of a process share this module.
+ */
+export const beginDay = async (): Promise<void> => {
+  const untilMidnight = DAY - (Date.now() % DAY)
+  if (untilMidnight < 300_000) await Bun.sleep(untilMidnight + 1_000)
+  today = Math.floor(Date.now() / DAY) * DAY
+}
 
 /** The day this many days from today as `YYYY-MM-DD`, -1 for yesterday; and a time of it. */
-export const today = Math.floor(Date.now() / DAY) * DAY
 export const dayOf = (day: number): string => new Date(today + day * DAY).toISOString().slice(0, 10)
 export const timeOf = (day: number, time: string): string => `${dayOf(day)}T${time}Z`
 
-/** The last past 29 February, as a number of days before today. */
+/** The last 29 February half a year ago or longer, as a number of days before today. */
 export const leapDay = (): number => {
-  for (let day = -1; ; day--) if (dayOf(day).endsWith("-02-29")) return day
+  for (let day = -167; ; day--) if (dayOf(day).endsWith("-02-29")) return day
 }
 
 /** An organization `org_a` with both assets, and helpers for statements of its vaults. */

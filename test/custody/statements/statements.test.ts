@@ -6,7 +6,9 @@ import { Decimal } from "decimal.js"
 import fc from "fast-check"
 import { useApi } from "../../support/api.ts"
 import { transaction } from "../../support/records.ts"
-import { BIG, dayOf, ETH, timeOf, today, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, timeOf, today, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 Decimal.set({ precision: 400 })
 const DAY = 86_400_000

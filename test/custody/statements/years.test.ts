@@ -6,10 +6,12 @@ import { createClient, verifyStatements } from "../../../src/client/index.ts"
 import { useApi } from "../../support/api.ts"
 import { ORIGIN } from "../../support/app.ts"
 import { transaction } from "../../support/records.ts"
-import { BIG, dayOf, ETH, leapDay, timeOf, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, leapDay, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 Decimal.set({ precision: 400 })
-/** A year around the last 29 February: sealing stops at its end. */
+/** A past year around a 29 February: sealing stops at its end. */
 const LEAP = leapDay(),
   FIRST = LEAP - 200,
   LAST = LEAP + 165
