@@ -99,50 +99,42 @@ test("the package installs alone, below 100 KB, without dependencies or modules 
   }
 })
 
-test.skipIf(executable === undefined)(
-  "in a worker of a browser, the package verifies signatures by the published vectors",
-  async () => {
-    const entry = path.join(folder, "worker.ts")
-    fs.writeFileSync(
-      entry,
-      `import { verifySignature } from "custody-data-client"
+test.skipIf(executable === undefined)("in a worker of a browser, the package verifies signatures by the published vectors", async () => {
+  const entry = path.join(folder, "worker.ts")
+  fs.writeFileSync(
+    entry,
+    `import { verifySignature } from "custody-data-client"
       import { vectors } from "custody-data-client/vectors.json"
       const outcomes = vectors.map(({ body, headers, now, secrets, tolerance }) =>
         verifySignature(body, headers, secrets, { now, tolerance }).then(() => "valid", (error) => error.reason ?? String(error)))
       postMessage([typeof process, typeof document, ...await Promise.all(outcomes)])\n`
-    )
-    const { logs, outputs } = await Bun.build({ entrypoints: [entry], target: "browser" })
-    expect(logs).toEqual([])
-    const code = (await outputs[0]?.text()) ?? ""
-    expect(code).not.toMatch(/node:|\bBuffer\b|require\(/)
-    const { page } = await browser.open(app.main?.baseUrl ?? "")
-    // Web Crypto is available on pages of a secure origin, such as loopback.
-    await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<title>x</title>" }))
-    await page.goto(app.main?.baseUrl ?? "")
-    const found = await page.evaluate(
-      `new Promise((resolve, reject) => {
+  )
+  const { logs, outputs } = await Bun.build({ entrypoints: [entry], target: "browser" })
+  expect(logs).toEqual([])
+  const code = (await outputs[0]?.text()) ?? ""
+  expect(code).not.toMatch(/node:|\bBuffer\b|require\(/)
+  const { page } = await browser.open(app.main?.baseUrl ?? "")
+  // Web Crypto is available on pages of a secure origin, such as loopback.
+  await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<title>x</title>" }))
+  await page.goto(app.main?.baseUrl ?? "")
+  const found = await page.evaluate(
+    `new Promise((resolve, reject) => {
         const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(code)}], { type: "text/javascript" })), { type: "module" })
         worker.onmessage = ({ data }) => resolve(data)
         worker.onerror = ({ message }) => reject(new Error(message))
       })`
-    )
-    expect(found).toEqual(["undefined", "undefined", ...vectors.map(({ reason, valid }) => (valid ? "valid" : (reason ?? "")))])
-  },
-  60_000
-)
+  )
+  expect(found).toEqual(["undefined", "undefined", ...vectors.map(({ reason, valid }) => (valid ? "valid" : (reason ?? "")))])
+})
 
-test.skipIf(Bun.which("node") === null)(
-  "the package runs in Node.js against the service",
-  async () => {
-    const { code, errors, out } = await run(["node", "out/consumer.js"], folder, {
-      CUSTODY_URL: app.main?.baseUrl ?? "",
-      CUSTODY_API_KEY: key
-    })
-    expect([code, errors]).toEqual([0, ""])
-    expect(JSON.parse(out)).toEqual({ transactions: 5, secret: true, refused: expect.stringMatching(/^not found: /), received: "missing" })
-  },
-  60_000
-)
+test.skipIf(Bun.which("node") === null)("the package runs in Node.js against the service", async () => {
+  const { code, errors, out } = await run(["node", "out/consumer.js"], folder, {
+    CUSTODY_URL: app.main?.baseUrl ?? "",
+    CUSTODY_API_KEY: key
+  })
+  expect([code, errors]).toEqual([0, ""])
+  expect(JSON.parse(out)).toEqual({ transactions: 5, secret: true, refused: expect.stringMatching(/^not found: /), received: "missing" })
+})
 
 test.skipIf(Bun.which("node") === null)("the package is loaded by require in a Node.js that cannot require ES modules", async () => {
   const { code, errors, out } = await run(["node", "--no-experimental-require-module", "out/required.cjs"], folder)

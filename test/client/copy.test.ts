@@ -187,5 +187,5 @@ test(
     expect(gone).toBeGreaterThan(0)
     await dropDatabase(`${app.databaseUrl}_backup`)
   },
-  LONG ? 1_200_000 : 120_000
+  LONG ? 1_200_000 : 300_000
 )

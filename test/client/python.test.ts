@@ -94,14 +94,14 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     const { code, error } = await outcome([interpreter, ...tests], { cwd: folder, env: environment() })
     expect([code, code === 0 || error]).toEqual([0, true])
     expect(error).toMatch(/^Ran [5-9]\d tests in .*\n\nOK\n$/m)
-  }, 180_000)
+  })
 
   test("the installed package, its tests and the examples are strictly typed", async () => {
     const files = Object.keys(examples).map((name) => path.join(folder, `${name}.py`))
     const config = ["--config-file", path.join(source, "pyproject.toml")]
     for (const checked of [["-p", "custody_client"], [path.join(source, "tests")], ...files.map((file) => [file])])
       await run([interpreter, "-m", "mypy", ...config, ...checked], { cwd: folder, env: environment() })
-  }, 180_000)
+  })
 
   test("the examples of calls run", async () => {
     await app.feed([balance("vault_a", "ethereum/native", "2.000000000000000001")])
@@ -109,7 +109,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
     expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
     expect(await once("readme")).toMatch(/^(\S+ \S+ vault_a \d+ ethereum\/native\n){3}$/)
-  }, 60_000)
+  })
 
   test("the examples of a copy and of a verification run", async () => {
     expect(await run([interpreter, "copying.py"], { cwd: folder, env: environment() })).toMatch(/^vault_a 2\d\d \S+\n$/)
@@ -133,7 +133,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     )
     const { code, error } = await outcome([interpreter, "verify.py"], { cwd: folder, env })
     expect([code, error]).toEqual([1, expect.stringContaining("differs: the chain does not contain the stored hash")])
-  }, 60_000)
+  })
 
   test("the example of a webhook verifies deliveries during a rotation", async () => {
     const body = {
@@ -165,7 +165,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect([await old(delivery), await old(rotated), await fresh(rotated), await fresh(delivery)]).toEqual([204, 204, 204, 400])
     expect(await old({ ...delivery, body: delivery.body.replace("webhook.ping", "webhook.pong") })).toBe(400)
     expect(await old({ body: delivery.body, headers: {} })).toBe(400)
-  }, 60_000)
+  })
 
   test("the mirror has every transaction once although it is killed, and finds what differs", async () => {
     const mirror = path.join(folder, "mirror.sqlite")
@@ -207,7 +207,7 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
     await query("DELETE FROM transactions WHERE amount = '1003'")
     const { code, error } = await outcome([interpreter, "mirror.py"], { cwd: folder, env: { ...environment(), MIRROR: mirror } })
     expect([code, error]).toEqual([1, expect.stringMatching(/^1 transactions differ from the service's, such as tx_\w+\n$/)])
-  }, 120_000)
+  })
 
   test("the program of a year writes transactions, balances, and sums that follow from them", async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
@@ -243,5 +243,5 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
     const before = await run([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(-20) } })
     expect(before.split("\n")).toEqual([expect.any(String), expect.any(String), ""])
     for (const line of before.trim().split("\n")) expect(line).toEndWith(`: statements begin at ${day(-7)}`)
-  }, 60_000)
+  })
 })

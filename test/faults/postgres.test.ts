@@ -10,14 +10,12 @@ import { long, Rig, report, sound } from "./Rig.ts"
 const rig = new Rig()
 let proxy: Proxy
 
-beforeAll(
-  () =>
-    rig.open({}, undefined, async (url) => {
-      proxy = new Proxy(url)
-      await proxy.open()
-      return proxy.url
-    }),
-  60_000
+beforeAll(() =>
+  rig.open({}, undefined, async (url) => {
+    proxy = new Proxy(url)
+    await proxy.open()
+    return proxy.url
+  })
 )
 afterAll(async () => {
   await rig.close()

@@ -78,7 +78,7 @@ describe.concurrent("a resolver that answers nothing", () => {
           { number: 2, result: "2xx", count: 1 }
         ])
         await until("readiness without the fault", async () => (await health(sender)).network === "ok")
-      }, 120_000)
+      })
     })
   }
 })

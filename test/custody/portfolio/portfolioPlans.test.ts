@@ -109,7 +109,7 @@ beforeAll(async () => {
   await withoutAutovacuum(app)
   await planAll()
   await seed()
-}, 120_000)
+})
 
 /** The ranges of up to a hundred vaults, with their checks, and of each the rows of a page. */
 const MERGED = { rows: 100 * (LIMIT + 1) + 2_000, buffers: 3_000 }
@@ -127,7 +127,7 @@ for (const [planned, prepare] of Object.entries(when)) {
   describe(`a page across vaults costs the same with more rows, ${planned}`, () => {
     beforeAll(async () => {
       await prepare()
-    }, 120_000)
+    })
     test("for a caller who sees a thousand vaults", () =>
       expectBounded("/v1/transactions", { ...selective, status: ["pending", "dropped"] }, keys.many, MERGED, false))
     test("for a caller who sees three", () => expectBounded("/v1/transactions", { ...selective, ...others }, keys.three, THREE, false))

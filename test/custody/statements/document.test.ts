@@ -7,7 +7,9 @@ import { useApi } from "../../support/api.ts"
 import { codeBlocks, documentText } from "../../support/document.ts"
 import { lacks, linkClient, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
 import { transaction } from "../../support/records.ts"
-import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 const app = useApi({ STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "3d" })
 const { fresh, key, seal } = useStatements(app)
@@ -86,20 +88,12 @@ test("the example in TypeScript verifies a statement and a whole chain, and refu
   )
 })
 
-test.skipIf(withoutPython !== "")(
-  `the example in Python verifies a statement, and refuses changed ones${withoutPython}`,
-  async () => {
-    fs.writeFileSync(path.join(folder, "auditor.py"), pythonCode)
-    await holds([interpreter, "auditor.py"])
-  },
-  120_000
-)
+test.skipIf(withoutPython !== "")(`the example in Python verifies a statement, and refuses changed ones${withoutPython}`, async () => {
+  fs.writeFileSync(path.join(folder, "auditor.py"), pythonCode)
+  await holds([interpreter, "auditor.py"])
+})
 
-test.skipIf(withoutGo !== "")(
-  `the example in Go verifies a statement, and refuses changed ones${withoutGo}`,
-  async () => {
-    await run(["go", "build", "-o", "auditor", "."], { cwd: folder, env: goEnvironment })
-    await holds([path.join(folder, "auditor")])
-  },
-  120_000
-)
+test.skipIf(withoutGo !== "")(`the example in Go verifies a statement, and refuses changed ones${withoutGo}`, async () => {
+  await run(["go", "build", "-o", "auditor", "."], { cwd: folder, env: goEnvironment })
+  await holds([path.join(folder, "auditor")])
+})

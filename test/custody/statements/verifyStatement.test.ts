@@ -17,7 +17,9 @@ import { executable, useBrowser } from "../../portal/browser.ts"
 import { cli, useApp } from "../../support/app.ts"
 import { transaction } from "../../support/records.ts"
 import { type Tampering, useTampering } from "../../support/tampering.ts"
-import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+import { BIG, beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
+
+await beginDay()
 
 const app = useApp(["api"], { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
 const { fresh, get, key, revisions, seal } = useStatements(app)
@@ -195,7 +197,7 @@ test("custody verify of a vault ends with exit code 0, 1 or 2", async () => {
   ] as const)
     expect([args, await run(...args)]).toMatchObject([args, { code, stderr: expect.stringContaining(message) }])
   fs.rmSync(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 test.skipIf(Bun.which("node") === null || executable === undefined)(
   "the verification runs unchanged in a browser and in Node.js",
@@ -226,6 +228,5 @@ test.skipIf(Bun.which("node") === null || executable === undefined)(
     const [out, errors] = await Promise.all([new Response(node.stdout).text(), new Response(node.stderr).text()])
     expect([await node.exited, out === "" ? errors : ""]).toEqual([0, ""])
     expect(JSON.parse(out)).toEqual(expected)
-  },
-  60_000
+  }
 )

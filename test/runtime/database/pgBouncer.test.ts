@@ -66,6 +66,5 @@ test.skipIf(program === null)(
         expect([name, command, code, stderr]).toEqual([name, command, 3, expect.stringContaining("expected that of Postgres itself")])
       }
     }
-  },
-  60_000
+  }
 )
