@@ -78,7 +78,7 @@ const receiver = useReceiver()
 // With a rate limit, pings are limited, too.
 const app = useApp(["api"], () => ({
   ...receiverEnv(receiver),
-  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,12s,1h",
   RATE_LIMIT: "1000/1s burst 100000"
 }))
 let key = ""
@@ -158,8 +158,8 @@ describe.concurrent("the end of a delivery", () => {
     const { delivery, webhook } = await waiting(1, "/waits", 3)
     expect(delivery).toMatchObject({ status: "RETRYING", failureReason: null, deliveredAt: null })
     const wait = secondsBetween(delivery.attempts[2].at, delivery.nextAttemptAt)
-    expect(wait).toBeGreaterThan(4.7)
-    expect(wait).toBeLessThan(9)
+    expect(wait).toBeGreaterThan(9.5)
+    expect(wait).toBeLessThan(20)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({
       state: "DEGRADED",
       consecutiveFailures: 3,
@@ -174,7 +174,7 @@ describe.concurrent("the end of a delivery", () => {
   ] as const) {
     test(`CANCELED when its webhook is ${verb} during a wait, and nothing more is sent`, async () => {
       const entity = verb === "disabled" ? 2 : 3
-      const { delivery, webhook } = await waiting(entity, `/${verb}`, 1)
+      const { delivery, webhook } = await waiting(entity, `/${verb}`, 3)
       expect([200, 204]).toContain((await end(webhook.id)).status)
       // An attempt in flight when the webhook was disabled is finished; none begins afterwards.
       const sent = receiver.to(`/${verb}`).length
@@ -200,7 +200,7 @@ describe.concurrent("the end of a delivery", () => {
     await app.sql("INSERT INTO commands (key) VALUES ($1) ON CONFLICT (key) DO NOTHING", [id])
     await until("the wake-up", async () => (await signalsOf(client, id).catch((): ReadonlyArray<string> => [])).includes("wake"))
     look()
-    const { attempts } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 2)
+    const { attempts } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length >= 2)
     const [first, second] = attempts
     expect(secondsBetween(first.at, second.at) - first.latencyMs / 1_000).toBeGreaterThan(0.7)
   })
@@ -314,22 +314,18 @@ describe.concurrent("a ping with its live result", () => {
 
 describe("a ping without a worker", () => {
   // Takes as long as the longest ping may.
-  test.if(long)(
-    "503 with Retry-After within 20 s without a worker, and nothing is sent afterwards",
-    async () => {
-      const webhook = await webhookOf(app, key, 9, receiver.url("/later"))
-      await worker.end()
-      app.patient = false
-      const begun = Date.now()
-      const answer = await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })
-      expect(answer).toMatchObject({ status: 503, json: { code: "service_unavailable" } })
-      expect(answer.headers.get("retry-after")).not.toBeNull()
-      expect(Date.now() - begun).toBeLessThan(20_000)
-      app.patient = true
-      worker = await app.start(["worker", "dispatcher"])
-      expect((await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })).json).toMatchObject({ success: true })
-      expect(receiver.to("/later")).toHaveLength(1)
-    },
-    60_000
-  )
+  test.if(long)("503 with Retry-After within 20 s without a worker, and nothing is sent afterwards", async () => {
+    const webhook = await webhookOf(app, key, 9, receiver.url("/later"))
+    await worker.end()
+    app.patient = false
+    const begun = Date.now()
+    const answer = await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })
+    expect(answer).toMatchObject({ status: 503, json: { code: "service_unavailable" } })
+    expect(answer.headers.get("retry-after")).not.toBeNull()
+    expect(Date.now() - begun).toBeLessThan(20_000)
+    app.patient = true
+    worker = await app.start(["worker", "dispatcher"])
+    expect((await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })).json).toMatchObject({ success: true })
+    expect(receiver.to("/later")).toHaveLength(1)
+  })
 })
