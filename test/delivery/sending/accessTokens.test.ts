@@ -222,14 +222,15 @@ describe.concurrent("a token server", () => {
     await until("the token request", () => receiver.to("/slow")[0])
     await feedTransactions(app, [16])
     expect(results(await ended(beside.id))).toEqual(["2xx"])
-    // All attempts wait for one request.
-    expect(receiver.to("/slow")).toHaveLength(1)
+    // All attempts wait for one request, or for the one that follows its end.
+    const asked = receiver.to("/slow").map(({ at }) => at)
+    for (const at of asked.slice(1)) expect(at - (asked[0] ?? 0)).toBeGreaterThanOrEqual(4_500)
     const { attempts } = await deliveryWhen(app, key, slow.id, ({ attempts }) =>
       attempts.some(({ result }: Answer["json"]) => result === "auth_error")
     )
     expect(attempts[0].detail).toBe("the token server did not answer in time")
     expect(attempts[0].latencyMs).toBeGreaterThanOrEqual(4_900)
-    expect(attempts[0].latencyMs).toBeLessThan(7_000)
+    expect(attempts[0].latencyMs).toBeLessThan(9_500)
     release()
   })
 
