@@ -66,7 +66,7 @@ describe("secret values in a response", () => {
   })
 
   test("are searched in no more time than an endpoint may cost, whatever it sends", () => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     for (const char of ["\\", "!", "&", "%", "&#", "a", "+"]) {
       const values = ["x", "y", "z", ""].map((end) => `${char.repeat(1_024)}`.slice(0, 1_023) + end)
       for (const text of [char.repeat(16_384), `${char}amp;`.repeat(4_000), `${"\\".repeat(24)}u005c`.repeat(600)])
@@ -79,8 +79,8 @@ describe("secret values in a response", () => {
     const windows = Array.from({ length: 16_384 }, (_, at) => String.fromCharCode(33 + ((at * 7_919) % 59))).join("")
     const found = Array.from({ length: 900 }, (_, index) => windows.slice(index * 17, index * 17 + 8)).join("=")
     for (let response = 0; response < 20; response++) hidden(windows, `Bearer ${found}`)
-    // Forty-seven responses.
-    expect(performance.now() - began).toBeLessThan(1_000)
+    // Forty-seven responses. Processor time: others may run meanwhile.
+    expect(process.cpuUsage(began).user).toBeLessThan(1_000_000)
   })
 
   test("leave other bytes as they are", () => {
