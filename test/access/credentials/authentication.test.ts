@@ -271,7 +271,7 @@ describe("revocation", () => {
         for (let after = 0; after < 5 && !over; ) {
           const begun = performance.now()
           const { status } = await fetch(`${baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${secret}` } })
-          if (begun > revokedAt) {
+          if (begun > revokedAt && status !== 503) {
             late.push(status)
             after++
           } else if (status === 200) before++

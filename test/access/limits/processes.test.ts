@@ -1,6 +1,6 @@
 /** Three API processes count together, as behind a load balancer. Decision D-51. */
 import { beforeAll, describe, expect, test } from "bun:test"
-import { type Process, useApp } from "../../support/app.ts"
+import { type Process, patiently, useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest } from "../../support/records.ts"
 
@@ -31,6 +31,8 @@ beforeAll(async () => {
 
 const ask = (number: number, headers: Record<string, string>, path = "/v1/networks", init: RequestInit = {}) =>
   fetch(`${processes[number % processes.length]?.baseUrl}${path}`, { ...init, headers })
+/** As consumers do. */
+const askPatiently: typeof ask = (...all) => patiently(() => ask(...all))
 const withKey = (secret: string) => ({ authorization: `Bearer ${secret}` })
 const statuses = async (answers: ReadonlyArray<Response>) => {
   for (const answer of answers) await answer.text()
@@ -62,23 +64,32 @@ describe("three API processes", () => {
 
   test("admit a steady stream within 20 % of its rate, and all below the limit", async () => {
     for (const at of [(index: number) => index, (index: number) => (index % 10 === 0 ? 1 : 0)]) {
-      const { secret } = await app.key("user_a")
-      const calm = (await app.key("user_a")).secret
-      const begun = performance.now()
-      const all: Array<number> = [],
-        below: Array<number> = []
-      const due = () => BURST + ((performance.now() - begun) / 1_000) * PER_SECOND
-      const over = () => performance.now() - begun > (all.length > 1.6 * due() ? 8_000 : 30_000)
-      for (let index = 0; !over(); index += EACH) {
-        const [asked, quiet] = await Promise.all([
-          Promise.all(Array.from({ length: EACH }, (_, one) => ask(at(index + one), withKey(secret)))),
-          ask(index / EACH, withKey(calm))
-        ])
-        all.push(...(await statuses(asked)))
-        below.push(...(await statuses([quiet])))
-        await Bun.sleep(60)
+      const measure = async () => {
+        const { secret } = await app.key("user_a")
+        const calm = (await app.key("user_a")).secret
+        const begun = performance.now()
+        const all: Array<number> = [],
+          below: Array<number> = []
+        let paused = false
+        const due = () => BURST + ((performance.now() - begun) / 1_000) * PER_SECOND
+        const over = () => performance.now() - begun > (all.length > 1.6 * due() ? 8_000 : 30_000)
+        for (let index = 0; !over(); index += EACH) {
+          const round = performance.now()
+          const [asked, quiet] = await Promise.all([
+            Promise.all(Array.from({ length: EACH }, (_, one) => ask(at(index + one), withKey(secret)))),
+            ask(index / EACH, withKey(calm))
+          ])
+          all.push(...(await statuses(asked)))
+          below.push(...(await statuses([quiet])))
+          await Bun.sleep(60)
+          paused ||= performance.now() - round > 1_000
+        }
+        return { all, allowed: due(), below, paused: paused || all.includes(503) || below.includes(503) }
       }
-      const allowed = due()
+      let measured = await measure()
+      // A pause of the machine, in which nobody asks and a busy service refuses some, may take up a part of the rate.
+      for (let again = 0; measured.paused && again < 5; again++) measured = await measure()
+      const { all, allowed, below } = measured
       expect(all.length).toBeGreaterThan(1.5 * allowed)
       expect(count(all, 200)).toBeLessThanOrEqual(1.2 * allowed)
       expect(count(all, 200)).toBeGreaterThanOrEqual(0.8 * allowed)
@@ -92,7 +103,7 @@ describe("three API processes", () => {
       const { key, secret } = await app.key("user_a")
       keys.push({ id: key.id, secret })
     }
-    const all = await Promise.all(keys.map(({ secret }, index) => ask(index, withKey(secret))))
+    const all = await Promise.all(keys.map(({ secret }, index) => askPatiently(index, withKey(secret))))
     expect(new Set(await statuses(all))).toEqual(new Set([200]))
     // Each statement is a transaction of its own.
     const row = await until("the counts of all callers", async () => {
@@ -110,22 +121,24 @@ describe("three API processes", () => {
     const from = { "x-forwarded-for": "198.51.100.1" }
     const all: Array<number> = []
     for (let index = 0; index < 90; index += 3)
-      all.push(...(await statuses(await Promise.all([0, 1, 2].map((one) => ask(index + one, { ...from, ...withKey("nonsense") }))))))
+      all.push(
+        ...(await statuses(await Promise.all([0, 1, 2].map((one) => askPatiently(index + one, { ...from, ...withKey("nonsense") })))))
+      )
     expect(new Set(all)).toEqual(new Set([401, 429]))
     expect(count(all, 401)).toBeGreaterThanOrEqual(24)
     expect(count(all, 401)).toBeLessThanOrEqual(36)
     for (const index of [0, 1, 2]) {
-      const answer = await ask(index, { ...from, ...withKey(secret) })
+      const answer = await askPatiently(index, { ...from, ...withKey(secret) })
       expect(answer.status).toBe(429)
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(800)
-      expect((await ask(index, { "x-forwarded-for": "198.51.100.2", ...withKey(secret) })).status).toBe(200)
+      expect((await askPatiently(index, { "x-forwarded-for": "198.51.100.2", ...withKey(secret) })).status).toBe(200)
     }
   })
 
   test("reject an address a second after it failed elsewhere, at any process", async () => {
     const { secret } = await app.key("user_a")
     const from = { "x-forwarded-for": "198.51.100.3" }
-    for (let index = 0; index < 30; index++) await statuses([await ask(0, { ...from, ...withKey("nonsense") })])
+    for (let index = 0; index < 30; index++) await statuses([await askPatiently(0, { ...from, ...withKey("nonsense") })])
     await until("the block at another process", async () => (await ask(1, { ...from, ...withKey(secret) })).status === 429)
   })
 
@@ -139,7 +152,9 @@ describe("three API processes", () => {
         "x-portal": "1",
         "x-forwarded-for": address
       }
-      return (await statuses([await ask(index, headers, `/portal${path}`, { method: "POST", body: JSON.stringify(body) })]))[0] ?? 0
+      return (
+        (await statuses([await askPatiently(index, headers, `/portal${path}`, { method: "POST", body: JSON.stringify(body) })]))[0] ?? 0
+      )
     }
     const account: Array<number> = []
     for (let index = 0; index < 24; index++)
