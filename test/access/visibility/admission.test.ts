@@ -52,7 +52,7 @@ const slow = (count: number, signal?: AbortSignal) =>
     })
   )
 
-/** The duration of each read of another organization while these requests are in progress, sorted. */
+/** The duration of each read of another organization while these requests are in progress, sorted; endless if one was refused. */
 const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<number>> => {
   let done = false
   void all.finally(() => {
@@ -61,9 +61,14 @@ const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<num
   const waits: Array<number> = []
   while (!done && waits.length < 200) {
     const asked = performance.now()
-    for (const target of ["/v1/vaults", "/v1/vaults/vault_b/transactions", "/v1/networks"])
-      expect((await app.get(target, otherKey)).status).toBe(200)
-    waits.push((performance.now() - asked) / 3)
+    let refused = false
+    for (const target of ["/v1/vaults", "/v1/vaults/vault_b/transactions", "/v1/networks"]) {
+      const { status } = await app.get(target, otherKey)
+      expect([200, 503]).toContain(status)
+      refused ||= status === 503
+    }
+    // A pause of the machine may refuse one, not half of them.
+    waits.push(refused ? Number.POSITIVE_INFINITY : (performance.now() - asked) / 3)
     await Bun.sleep(25)
   }
   await all
