@@ -249,7 +249,7 @@ describe("all or nothing, with a reason", () => {
     try {
       // Postgres aborts the one that began to wait first, unless the other was a second late.
       let answer = await circle()
-      if (answer === undefined) {
+      for (let again = 0; answer === undefined && again < 10; again++) {
         await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
         answer = await circle()
       }
@@ -283,7 +283,9 @@ describe("all or nothing, with a reason", () => {
       const { status } = await sending
       expect([200, 503]).toContain(status)
       const [{ events, rows } = {}] = await app.sql(counts, [hash(first), hash(first + 1_000)])
-      expect([status, rows, events]).toEqual(status === 200 ? [200, 1_000, 1_000] : [503, 0, 0])
+      // One whose connection is lost between the commit and its answer is 503, too, and fed.
+      const whole = status === 200 || rows !== 0
+      expect([status, rows, events]).toEqual(whole ? [status, 1_000, 1_000] : [503, 0, 0])
       seen.add(status)
     }
     expect(seen).toEqual(new Set([200, 503]))
