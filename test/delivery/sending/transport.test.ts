@@ -97,7 +97,7 @@ describe.concurrent("a client certificate that endpoints may require", () => {
       await present("second.client")
       await until("the second certificate", async () => (await pingOf(app, key, id)).bodySnippet === "second.client")
       // 5 s, and what a busy machine adds.
-      expect(Date.now() - rotatedAt - (unsent() - before)).toBeLessThan(15_000)
+      expect(Date.now() - rotatedAt - (unsent() - before)).toBeLessThan(30_000)
       await feedTransactions(app, [0])
       const delivery = await deliveryWhen(app, key, id, ({ attempts }) => attempts[0]?.bodySnippet === "second.client")
       expect(delivery.status).toBe("DELIVERED")
@@ -317,6 +317,9 @@ describe.concurrent("the effect of a proxy on an attempt", () => {
     "an unreachable proxy uses up nothing of the schedule and counts in no health",
     next(async () => {
       await proxy.close()
+      const begun = performance.now()
+      const logged = () => app.main?.output().match(/The proxy of WEBHOOK_PROXY_URL fails/g)?.length ?? 0
+      const before = logged()
       const webhook = await webhookOf(app, key, 1, receiver.url("/away"))
       await feedTransactions(app, [1])
       const waiting = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "proxy_error")
@@ -328,7 +331,8 @@ describe.concurrent("the effect of a proxy on an attempt", () => {
       }
       expect(await readiness()).toEqual({ status: 200, proxy: expect.stringContaining("ECONNREFUSED") })
       // Once a minute, however many attempts need it.
-      expect(app.main?.output().match(/The proxy of WEBHOOK_PROXY_URL fails/g)).toHaveLength(1)
+      await until("the log", () => logged() > 0)
+      expect(logged() - before).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 60_000))
       expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 0, lastFailureAt: null })
       proxy.trick = passOn()
       await proxy.open(await receiver.authority?.sign({ names: ["localhost"] }))
