@@ -78,7 +78,11 @@ test("a delivery written by the old filters is not sent to the new URL", async (
     await until(
       "a dispatcher that waits",
       async () =>
-        (await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%webhook_sequences%'")).length > 0
+        (
+          await app.sql(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%webhook_sequences%'"
+          )
+        ).length > 0
     )
     expect(short(await patch(app, partial, id, { vaultIds: ["vault_a"], url: receiver.url("/after") }))).toBe("200")
   } finally {

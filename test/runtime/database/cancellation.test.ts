@@ -29,9 +29,11 @@ const waitsFor = (lock: number) =>
     Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT pg_advisory_xact_lock_shared(${lock}::bigint), ${lock}::int AS lock`)
   )
 const waiting = async () =>
-  (await other.query("SELECT objid::int AS lock FROM pg_locks WHERE locktype = 'advisory' AND NOT granted ORDER BY objid")).rows.map(
-    ({ lock }) => lock
-  )
+  (
+    await other.query(
+      "SELECT objid::int AS lock FROM pg_locks JOIN pg_database d ON d.oid = database WHERE d.datname = current_database() AND locktype = 'advisory' AND NOT granted ORDER BY objid"
+    )
+  ).rows.map(({ lock }) => lock)
 const waitFor = (...locks: ReadonlyArray<number>) =>
   until(`statements that wait for ${locks}`, async () => String(await waiting()) === String(locks))
 const take = (lock: number) => other.query("SELECT pg_advisory_lock($1)", [lock])
