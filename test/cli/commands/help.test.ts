@@ -26,6 +26,7 @@ const GENERAL = /^(A user-defined|A true or false|An integer|An existing file|Th
 /** What the program prints on a terminal of 80 columns. */
 const onTerminal = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<string> => {
   let screen = ""
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>()
   const child = Bun.spawn([process.execPath, PROGRAM, ...args], {
     cwd: path.resolve(import.meta.dir, "../../.."),
     env: { ...baseEnv(), TERM: "xterm-256color", ...env },
@@ -34,10 +35,12 @@ const onTerminal = async (args: ReadonlyArray<string>, env: { readonly [name: st
       rows: 24,
       data: (_, bytes) => {
         screen += Buffer.from(bytes).toString()
-      }
+      },
+      exit: () => close()
     }
   })
   expect(await child.exited).toBe(0)
+  await closed
   return screen.replaceAll("\r\n", "\n")
 }
 

@@ -22,6 +22,8 @@ interface Run {
   readonly child: ReturnType<typeof Bun.spawn>
   /** The output so far, as a terminal without colors shows it. */
   readonly shown: () => string
+  /** The exit code, once all of the output is shown. */
+  readonly ended: Promise<number>
 }
 
 const runs: Array<Run> = []
@@ -31,25 +33,25 @@ const demo = (args: ReadonlyArray<string>, columns: number | undefined, more: { 
   let written = ""
   const command = [process.execPath, "src/main.ts", "demo", ...args]
   const options = { cwd: root, env: { ...env, TERM: "xterm-256color", ...more } }
-  const decoder = new TextDecoder()
-  const write = (text: string) => {
-    written += text
+  const write = (decoder: TextDecoder) => (data: Uint8Array) => {
+    written += decoder.decode(data, { stream: true })
   }
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>()
+  const show = write(new TextDecoder())
   const child =
     columns === undefined
       ? Bun.spawn(command, { ...options, stdin: "ignore", stdout: "pipe", stderr: "pipe" })
       : Bun.spawn(command, {
           ...options,
-          terminal: { cols: columns, rows: 40, data: (_, data) => write(decoder.decode(data, { stream: true })) }
+          terminal: { cols: columns, rows: 40, data: (_, data) => show(data), exit: () => close() }
         })
-  for (const stream of [child.stdout, child.stderr]) {
-    if (!(stream instanceof ReadableStream)) continue
-    const read = async () => {
-      for await (const chunk of stream) write(new TextDecoder().decode(chunk))
-    }
-    void read()
-  }
-  const run = { child, shown: () => stripVTControlCharacters(written).replaceAll("\r\n", "\n") }
+  const reads = [child.stdout, child.stderr].map(async (stream) => {
+    if (!(stream instanceof ReadableStream)) return
+    const show = write(new TextDecoder())
+    for await (const chunk of stream) show(chunk)
+  })
+  const ended = Promise.all([child.exited, columns === undefined ? Promise.all(reads) : closed]).then(([code]) => code)
+  const run = { child, ended, shown: () => stripVTControlCharacters(written).replaceAll("\r\n", "\n") }
   runs.push(run)
   return run
 }
@@ -247,7 +249,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     const { port } = new URL(file().baseUrl)
     const same = demo([], undefined)
     const elsewhere = demo([], undefined, { DATA_DIR: path.join(folder, "other"), PORT: port })
-    expect([await same.child.exited, await elsewhere.child.exited]).toEqual([5, 5])
+    expect([await same.ended, await elsewhere.ended]).toEqual([5, 5])
     expect(same.shown()).toContain(`A demo of ${dataDir} is already running (process ${live.child.pid})`)
     expect(elsewhere.shown()).toContain(`Port ${port} (PORT) is in use.`)
     expect(elsewhere.shown()).toContain("DATA_DIR=.data-2 PORT=0")
@@ -256,7 +258,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
 
   test("stops gracefully on Ctrl-C and leaves nothing behind", async () => {
     live.child.terminal?.write("\u0003")
-    expect(await live.child.exited).toBe(0)
+    expect(await live.ended).toBe(0)
     expect(live.shown()).toMatch(/Stopped in .* Data is kept in/)
     expect(processesOf(folder)).toEqual([])
     expect(fs.readdirSync(path.join(dataDir, "run")).filter((name) => name.endsWith(".pid") || name.endsWith(".owner"))).toEqual([])
@@ -272,10 +274,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(tooLong(killed, 120)).toEqual([])
 
     const once = demo(["--once"], undefined)
-    expect([await once.child.exited, once.shown()]).toEqual([
-      0,
-      expect.stringMatching(/✓ \d+ deliveries, all DELIVERED, in \d+ attempts\./)
-    ])
+    expect([await once.ended, once.shown()]).toEqual([0, expect.stringMatching(/✓ \d+ deliveries, all DELIVERED, in \d+ attempts\./)])
     expect(once.shown()).toContain("already loaded")
     expect(once.shown()).not.toContain("\u001b")
     expect(file().keys).toEqual(before)

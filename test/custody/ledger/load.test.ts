@@ -136,6 +136,7 @@ describe("custody load", () => {
   test("shows a progress bar on a terminal", async () => {
     const file = write("bar.ndjson", many(20_000, 1_500))
     let screen = ""
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>()
     const child = Bun.spawn([process.execPath, PROGRAM, "load", file], {
       cwd: path.resolve(import.meta.dir, "../../.."),
       env: { ...baseEnv(), ...app.env },
@@ -144,10 +145,12 @@ describe("custody load", () => {
         rows: 20,
         data: (_, bytes) => {
           screen += Buffer.from(bytes).toString()
-        }
+        },
+        exit: () => close()
       }
     })
     expect(await child.exited).toBe(0)
+    await closed
     expect(screen).toContain("1500 records, 1500 changed")
     expect(screen).toContain("█")
     expect(screen).toContain("100%")
