@@ -51,7 +51,7 @@ const held = async () => {
   )
   return row?.["n"]
 }
-const released = () => until("the release", async () => (await held()) === 0, 10)
+const released = () => until("the release", async () => (await held()) === 0, 30)
 const csvLine = (date: string, revision: number) => `${date},${revision},ethereum/native,"'=ETH, 1",'1,'2,'0,'0,'-0.5,'2.5,1`
 
 test("a file has the revisions of one moment, in parts of a few days", async () => {
