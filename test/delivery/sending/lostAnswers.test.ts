@@ -1,7 +1,7 @@
 /** An attempt whose beginning was committed although its process never heard so: nothing waits for it for longer than a minute. */
 import { expect, test } from "bun:test"
 import { useApp } from "../../support/app.ts"
-import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
+import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 
 const receiver = useReceiver()
@@ -21,6 +21,7 @@ test("a queue whose only place such an attempt takes is sent", async () => {
   await app.request("PATCH", `/v1/webhooks/${webhook.id}`, { key, body: { status: "ACTIVE" } })
   await feedTransactions(app, [0])
   await until("both requests", () => receiver.to("/queue").length === 2)
+  await until("both outcomes", async () => (await deliveriesOf(app, key, webhook.id)).every(({ status }) => status === "DELIVERED"))
   const rows = await app.sql("SELECT number, result FROM delivery_attempts WHERE delivery_id = $1 ORDER BY number", [first.id])
   expect(rows).toEqual([
     { number: 1, result: "interrupted" },
