@@ -150,6 +150,6 @@ describe.concurrent("a retry of a held delivery", () => {
     const [held] = await heldOf(id, 2)
     recover()
     expect((await retryNow(held?.id ?? "")).status).toBe(200)
-    await until("both", async () => (await deliveries(id)).every(({ status }) => status === "DELIVERED"), 20)
+    await until("both", async () => (await deliveries(id)).every(({ status }) => status === "DELIVERED"))
   })
 })

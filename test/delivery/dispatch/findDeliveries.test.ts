@@ -41,15 +41,11 @@ afterAll(async () => {
 
 /** The workflows that a query finds, once there are any; the list is updated a moment after the workflow. */
 const found = (query: string) =>
-  until(
-    `the list of ${query}`,
-    async () => {
-      const list: Array<{ readonly id: string; readonly status: string }> = []
-      for await (const { status, workflowId } of client.workflow.list({ query })) list.push({ id: workflowId, status: status.name })
-      return list.length > 0 && list
-    },
-    20
-  )
+  until(`the list of ${query}`, async () => {
+    const list: Array<{ readonly id: string; readonly status: string }> = []
+    for await (const { status, workflowId } of client.workflow.list({ query })) list.push({ id: workflowId, status: status.name })
+    return list.length > 0 && list
+  })
 
 /** The results of the completed steps of a workflow, as JSON texts, in order. */
 const resultsOf = async (workflowId: string): Promise<ReadonlyArray<string>> => {
@@ -125,7 +121,7 @@ describe("deliveries that operators look up", () => {
     const held = await all(webhook.id, ({ status }) => status === "HELD", 2)
     for (const { id } of held) {
       // It is in the queue, so its own workflow has ended.
-      await until(`the end of ${id}`, async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED", 20)
+      await until(`the end of ${id}`, async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED")
       expect(JSON.stringify(await client.workflow.getHandle(id).result())).toContain("held")
       const failures = (await resultsOf(id)).filter((text) => text.includes('"result":"dns_error"'))
       expect(failures.length).toBeGreaterThan(1)
