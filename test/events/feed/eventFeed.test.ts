@@ -185,14 +185,14 @@ describe("waiting for events", () => {
   test("delays the response until there is an event that the key may see", async () => {
     const cursor = await now(keys.member)
     const startedAt = performance.now()
-    const held = app.get(`${FEED}?after=${cursor}&wait=20`, keys.member)
+    const held = app.get(`${FEED}?after=${cursor}&wait=30`, keys.member)
     // An event that the key cannot see does not end the wait: it continues until a visible one is recorded.
     await record("vault_b", "vault_c")
     await record("vault_b")
     expect(await Promise.race([held, Bun.sleep(600).then(() => "held")])).toBe("held")
     const [hash] = await record("vault_a")
     expect(hashesOf(await held)).toEqual([hash ?? ""])
-    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    expect(performance.now() - startedAt).toBeLessThan(25_000)
   })
 
   test("responds after the time is over with an empty page and an advanced cursor", async () => {
@@ -211,6 +211,6 @@ describe("waiting for events", () => {
     const startedAt = performance.now()
     await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [key.id])
     expect(codeOf(await held)).toBe("revoked_api_key")
-    expect(performance.now() - startedAt).toBeLessThan(9_000)
+    expect(performance.now() - startedAt).toBeLessThan(25_000)
   })
 })
