@@ -6,7 +6,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as tls from "node:tls"
 import { Effect } from "effect"
-import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { freePort } from "./freePort.ts"
 import { until } from "./receiver.ts"
 
 /** Whether tinyproxy is there; `apt-get install tinyproxy`. */

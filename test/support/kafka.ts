@@ -4,7 +4,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { Admin, Consumer, Producer, stringDeserializers, stringSerializers } from "@platformatic/kafka"
 import { Effect } from "effect"
-import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { freePort } from "./freePort.ts"
 import { maven, run } from "./languages.ts"
 import { until } from "./receiver.ts"
 

@@ -4,7 +4,7 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { Effect } from "effect"
-import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { freePort } from "./freePort.ts"
 import { until } from "./receiver.ts"
 import { keptTemporal } from "./servers.ts"
 

@@ -8,7 +8,7 @@ import * as path from "node:path"
 import { Effect } from "effect"
 import pg from "pg"
 import * as EmbeddedPostgres from "../../src/runtime/embedded/Postgres.ts"
-import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { freePort } from "./freePort.ts"
 import type { PostgresServer } from "./postgres.ts"
 import { until } from "./receiver.ts"
 

@@ -4,8 +4,8 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { Effect } from "effect"
-import { freePort } from "../../../src/runtime/embedded/Process.ts"
 import { cli, useApp } from "../../support/app.ts"
+import { freePort } from "../../support/freePort.ts"
 import { until } from "../../support/receiver.ts"
 
 const program = Bun.which("pgbouncer")
