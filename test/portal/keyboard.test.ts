@@ -26,9 +26,18 @@ describe.skipIf(!hasBrowser)("the keyboard", () => {
       ["a", "Account"],
       ["h", "Hello, Ada"]
     ] as const) {
-      await page.keyboard.press("g")
-      await page.keyboard.press(letter)
-      await portal.heading(title).waitFor()
+      // On a busy machine the letter may come too late.
+      await until(title, async () => {
+        await page.keyboard.press("g")
+        await page.keyboard.press(letter)
+        return await portal
+          .heading(title)
+          .waitFor({ timeout: 5_000 })
+          .then(
+            () => true,
+            () => false
+          )
+      })
     }
     await page.keyboard.press("?")
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Webhooks").waitFor()

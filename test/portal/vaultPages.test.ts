@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
       expect.stringMatching(/^Settlement.*7\.25$/)
     ])
     const movements = page.getByRole("list", { name: "Latest movements" }).getByRole("listitem")
-    expect(await movements.count()).toBe(8)
+    await until("the movements", async () => (await movements.count()) === 8)
     await portal.expectAccessible("home with balances and movements")
     await page.getByRole("button", { name: "Export" }).click()
     const dialog = page.getByRole("dialog", { name: "Export transactions" })
