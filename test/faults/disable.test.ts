@@ -73,7 +73,7 @@ describe("the disabling of a webhook with waiting deliveries", () => {
     const beside = await pace(2, "/other", events)
     const canceledAfter = await ended
     report("disable with a backlog", { waiting: WAITING, took, canceledAfter, alone, beside })
-    expect(Math.max(...took)).toBeLessThan(5_000)
+    expect(Math.max(...took)).toBeLessThan(long ? 5_000 : 15_000)
     // The goal is 1.5 times; of 200 events the second slowest is compared. Of a few, the slowest says more about the machine.
     if (long) expect(beside.p99).toBeLessThan(1.5 * alone.p99 + 50)
     else expect(beside.p50).toBeLessThan(5 * alone.p50 + 500)

@@ -53,6 +53,8 @@ test("loses nothing that was acknowledged when the standby takes over", async ()
   const history = await rig.history()
   report("a failover", history)
   expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
-  const ready = await (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json()
-  expect(ready).toMatchObject({ ready: true, oldestUndispatchedSeconds: 0 })
+  await until("readiness", async () => {
+    const ready = (await (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json()) as Readonly<Record<string, unknown>>
+    return ready["ready"] === true && ready["oldestUndispatchedSeconds"] === 0
+  })
 })

@@ -33,8 +33,6 @@ let temporal: Awaited<ReturnType<typeof operator>>,
 
 beforeAll(async () => {
   temporal = await operator()
-  // Pings that are answered with 503 are counted.
-  app.patient = false
   const keys = await organizations(app)
   key = keys.key
   theirKey = keys.theirKey
@@ -129,6 +127,8 @@ describe("fairness between organizations", () => {
     const alone = await theirs(app, EVENTS, 200)
     const tally = new Map<number, number>()
     let over = false
+    // Pings that are answered with 503 are counted.
+    app.patient = false
     const pinging = hanging.map(async (id) => {
       while (!over) {
         const { status } = await ping(id, key)
@@ -152,6 +152,7 @@ describe("fairness between organizations", () => {
     }
     const { answered, beside } = await measured().finally(() => {
       over = true
+      app.patient = true
       release()
       return Promise.allSettled(pinging)
     })

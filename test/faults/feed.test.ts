@@ -299,7 +299,7 @@ test(
     await workers
     const count = async (kind: string) =>
       Number((await app.sql("SELECT count(*)::int AS count FROM events WHERE kind = $1", [kind]))[0]?.["count"])
-    await until("the kills", () => killed >= KILLS, long ? 900 : 60)
+    await until("the kills", () => killed >= KILLS, long ? 900 : 240)
     await until("events of webhooks", async () => (await count("webhook.disabled")) > 1 && (await count("webhook.secret_rotated")) > 1)
     // The last killed process is replaced, and every reader has begun.
     await until("the last processes", () => apis.every(({ child }) => child.signalCode === null))
@@ -336,5 +336,5 @@ test(
       expect(positions).toEqual(Array.from({ length: positions.length }, (_, index) => index + 1))
     }
   },
-  long ? 1_200_000 : 240_000
+  long ? 1_200_000 : 600_000
 )

@@ -17,7 +17,7 @@ const FAILURES = 10,
 const HANGING = 20,
   HANGS_MS = 12_000
 /** Resumes, one after the other, and how long the median may take to its first delivery, in ms. */
-const RESUMES = 3,
+const RESUMES = 5,
   SOON_MS = 2_000
 /** Where a test of a program that keeps nobody waiting for less gives up, in seconds. */
 const GIVEN_UP = 15
@@ -86,5 +86,5 @@ test(`beside ${ENDPOINTS} held endpoints that hang, a resumed webhook's first de
     times.push(Math.round(performance.now() - resumedAt))
   }
   report("F26 probes that hang", { endpoints: ENDPOINTS, heldInSeconds: seconds, hanging, resumedInMs: times })
-  expect(times.toSorted((a, b) => a - b)[1]).toBeLessThan(SOON_MS)
+  expect(times.toSorted((a, b) => a - b)[Math.floor(RESUMES / 2)]).toBeLessThan(SOON_MS)
 }, 1_200_000)

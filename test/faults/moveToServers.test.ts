@@ -63,6 +63,8 @@ test("a service moves to a promoted replica and an empty Temporal without losing
   const history = await rig.history()
   report("a move to servers of their own", history)
   expect(history).toMatchObject({ ...sound, events: 30, deliveries: 45, repeated: 0 })
-  const ready = await (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json()
-  expect(ready).toMatchObject({ ready: true, oldestUndispatchedSeconds: 0 })
+  await until("readiness", async () => {
+    const ready = (await (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json()) as Readonly<Record<string, unknown>>
+    return ready["ready"] === true && ready["oldestUndispatchedSeconds"] === 0
+  })
 })

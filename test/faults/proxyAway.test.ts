@@ -16,7 +16,7 @@ const app = new App()
 const temporal = new TemporalServer({ "limit.historyCount.suggestContinueAsNew": 400 })
 /** Most events of a history, whatever decides when a new run begins, and how many seconds that many may take here. */
 const MOST = 10_000,
-  SECONDS = 60
+  SECONDS = 180
 const proxy = new TrickyProxy()
 
 beforeAll(async () => {

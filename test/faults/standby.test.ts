@@ -21,7 +21,7 @@ describe("a Postgres that no longer accepts writes", () => {
     const key = (await app.key("user_a")).secret
     const name = new URL(app.databaseUrl).pathname.slice(1)
     const ready = async () => (await readiness(app)).dependencies.postgres
-    expect(await ready()).toBe("ok")
+    await until("readiness", async () => (await ready()) === "ok")
     await app.sql(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
     await app.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'custody-%' AND datname = current_database()"
@@ -65,6 +65,6 @@ describe("a Temporal server without the namespace", () => {
       await close()
     }
     await until("the events", async () => (await ready()).oldestUndispatchedSeconds === 0)
-    expect((await ready()).dependencies.temporal).toBe("ok")
+    await until("readiness", async () => (await ready()).dependencies.temporal === "ok")
   })
 })
