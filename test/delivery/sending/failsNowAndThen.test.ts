@@ -9,7 +9,7 @@ const EVENTS = 400
 /** Each of these first attempts fails: a pause of a second or two after each would take a minute. */
 const FAILS = 10
 /** How long the queue may take, in ms. */
-const SOON_MS = 25_000
+const SOON_MS = 45_000
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s" }))
