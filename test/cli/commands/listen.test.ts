@@ -122,14 +122,11 @@ test("a failed forward is repeated at most five times, while the next events fol
   await until("the repeats", () => seen.out.includes("#1 try 6") && seen.out.includes("#2 try 6"))
   const requests = Map.groupBy(to("broken"), ({ headers }) => headers["x-service-delivery-id"])
   expect(
-    [...requests.values()].map((all) => all.map(({ headers }) => [headers["webhook-sequence"], headers["x-service-attempt"]]))
+    [...requests.values()].map((all) => all.map(({ headers }) => [headers["webhook-sequence"], headers["x-service-attempt"]])).sort()
   ).toEqual(["1", "2"].map((sequence) => ["1", "2", "3", "4", "5", "6"].map((attempt) => [sequence, attempt])))
   // The second event did not wait for the repeats of the first.
-  expect(
-    to("broken")
-      .slice(0, 2)
-      .map(({ headers }) => headers["webhook-sequence"])
-  ).toEqual(["1", "2"])
+  const sequences = to("broken").map(({ headers }) => headers["webhook-sequence"])
+  expect(sequences.indexOf("2")).toBeLessThan(sequences.lastIndexOf("1"))
   expect(seen.out.match(/✗ 500/g)?.length).toBe(12)
   for (const { body, headers } of to("broken")) expect(new Webhook(secret).verify(body, headers)).toBeDefined()
   expect(await end("SIGTERM")).toBe(0)
