@@ -55,7 +55,7 @@ beforeAll(async () => {
   dns.on("out.guard.test", { a: [OUTSIDE] })
   dns.on("alias.guard.test", { cname: "inside.guard.test", a: ["127.0.0.1"] })
   dns.on("flips.guard.test", (count) => ({ a: [count % 2 === 0 ? OUTSIDE : "127.0.0.1"] }))
-  dns.on("turns.guard.test", (_, type) => (type === "a" ? { a: [OUTSIDE] } : Math.random() < 0.5 ? { aaaa: ["::1"] } : {}))
+  dns.on("turns.guard.test", (count, type) => (type === "a" ? { a: [OUTSIDE] } : count % 4 < 2 ? { aaaa: ["::1"] } : {}))
   await app.open(["api", "worker", "dispatcher"], {
     WEBHOOK_ALLOW_CIDRS: "127.0.9.0/24",
     WEBHOOK_ALLOW_PORTS: `${outside.port},9`,
