@@ -46,7 +46,7 @@ test("every delivery that is overdue for half a minute gets a command", async ()
 })
 
 test("deliveries that are not overdue, or held, get none", async () => {
-  await deliveries(1, "RETRYING", 25)
+  await deliveries(1, "RETRYING", 15)
   await deliveries(1, "RETRYING", -3_600)
   await deliveries(1, "HELD", 0)
   await sweep()
