@@ -81,7 +81,7 @@ describe("sealing statements", () => {
     expect(killedAt).toBeLessThan(VAULTS * DAYS)
     const second = await app.start(["worker"])
     // The schedule runs within a minute, and the killed worker's part is repeated within the heartbeat timeout.
-    await until("every statement", async () => (await sealedCount()) >= (VAULTS + 1) * DAYS, 120)
+    await until("every statement", async () => (await sealedCount()) >= (VAULTS + 1) * DAYS, 240)
     await whole()
     const { info, policies, spec } = (await describeSchedule(client, scheduleId)) as Awaited<ReturnType<typeof describeSchedule>> & {
       readonly policies: { readonly overlap: string }
