@@ -1,9 +1,11 @@
 /** The programs of docs/examples that feed the service from a platform's outbox: killed, refused and restarted. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
+import { Effect } from "effect"
 import pg from "pg"
 import { useApp } from "../../support/app.ts"
 import { documentText } from "../../support/document.ts"
+import { freePort } from "../../support/freePort.ts"
 import { Gateway } from "../../support/Gateway.ts"
 import { maven, outcome, python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
@@ -30,7 +32,10 @@ const languages = [
   { name: "java", skipped: driver.without, command: ["java", "-cp", `${driver.jars}/*`, "Feed.java"], database: jdbc }
 ]
 
-const app = useApp(["api"])
+/** Its own ones, which no other process takes while the service is restarted. */
+const [port, platformPort] = await Effect.runPromise(Effect.all([freePort, freePort]))
+const ports = { PORT: String(port), PLATFORM_PORT: String(platformPort) }
+const app = useApp(["api"], ports)
 const gateway = new Gateway(app)
 afterAll(() => gateway.stop())
 
@@ -133,10 +138,9 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       })
       await allSent()
 
-      const ports = { PORT: new URL(env["CUSTODY_URL"] ?? "").port, PLATFORM_PORT: new URL(env["PLATFORM"] ?? "").port }
       await app.main?.end("SIGKILL")
       await insert([transaction(ours, first + 60_001, { status: "pending" }), transaction(ours, first + 60_001)])
-      app.main = await app.start(["api"], ports)
+      app.main = await app.start(["api"])
       await allSent()
       expect((await events()).map(({ events }) => events)).toEqual([NEW + 2, NEW + 2])
     })
