@@ -1,6 +1,7 @@
 /** How long a stream lasts at most. C-1. */
 import { beforeAll, expect, spyOn, test } from "bun:test"
 import { useApi } from "../../support/api.ts"
+import { patiently } from "../../support/app.ts"
 import { smallest } from "../../support/records.ts"
 
 const app = useApi()
@@ -13,7 +14,7 @@ beforeAll(async () => {
 const MINUTE = 60_000
 
 test("a stream ends after an hour, with a cursor to resume from", async () => {
-  const { body } = await app.send("api", "/v1/event-feed/stream?from=now", { headers: { authorization: `Bearer ${key}` } })
+  const { body } = await patiently(() => app.send("api", "/v1/event-feed/stream?from=now", { headers: { authorization: `Bearer ${key}` } }))
   const reader = body?.getReader()
   const next = async () => {
     const part = await reader?.read()
