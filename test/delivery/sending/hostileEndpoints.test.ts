@@ -321,8 +321,13 @@ beforeAll(async () => {
   for (const [name, url] of urls) webhooks.set(name, await webhookOf(app, key, number++, url))
   // The others must not use up the spare seconds of this one.
   const patient = [...urls.keys()].findIndex((name) => name.includes("a 2xx after 8 s"))
-  await feedTransactions(app, [patient])
-  await deliveryWhen(app, key, [...webhooks.values()][patient].id, ({ attempts }) => attempts.length > 0)
+  for (let number = 1; number <= 4; number++) {
+    await feedTransactions(app, [patient])
+    const { id } = [...webhooks.values()][patient]
+    const { attempts } = await deliveryWhen(app, key, id, ({ attempts, sequence }) => sequence === number && attempts.length > 0)
+    // A pause of the machine uses them up.
+    if (attempts[0].result !== "timeout") break
+  }
   await feedTransactions(
     app,
     Array.from({ length: urls.size }, (_, index) => index).filter((index) => index !== patient)
