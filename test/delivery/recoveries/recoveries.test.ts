@@ -82,6 +82,14 @@ const completed = async (answer: Answer) => {
   return await ended(answer.json.id)
 }
 const deliveries = async (id: string) => (await app.get(`/v1/webhooks/${id}/deliveries?limit=500`, keys.owner)).json.data
+/** Waits for the end of what was under way to a webhook: what a step had chosen to send, and its requests. */
+const underWay = async (id: string) => {
+  await Bun.sleep(1_000)
+  await until("the end of all attempts", async () => {
+    const attempts = await app.sql("SELECT 1 FROM delivery_attempts WHERE webhook_id = $1 AND result IS NULL", [id])
+    return attempts.length === 0
+  })
+}
 const dispatched = () => until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
 const progress = (scanned: number, delivered: number, more = {}) => ({
   scanned,
@@ -227,8 +235,8 @@ describe.concurrent("the lifecycle of a recovery", () => {
     await until("the pause of its workflow", async () => (await detailsOf(client, recovery.id)).startsWith("PAUSED"))
     const paused = (await get(recovery.id)).progress.created
     expect(paused).toBeLessThan(55)
-    // Those that were created are sent, and in time for two more none is.
-    await until("those in flight", async () => (await get(recovery.id)).progress.pending === 0)
+    // Those that a step had chosen are sent, and in time for two more none is.
+    await underWay(id)
     const sent = receiver.to("/5").length
     await Bun.sleep(600)
     expect((await get(recovery.id)).progress.created).toBe(paused)
@@ -283,12 +291,8 @@ describe.concurrent("the lifecycle of a recovery", () => {
     expect(codeOf(await app.get(`/v1/webhook-recoveries/${second.id}`, keys.owner))).toBe("not_found")
     expect(codeOf(await app.request("POST", `/v1/webhook-recoveries/${second.id}/cancel`, { key: keys.owner }))).toBe("not_found")
     await until("the end of its workflow", async () => (await client.workflow.getHandle(second.id).describe()).status.name !== "RUNNING")
-    // When nothing is under way any more; in a second there would be two more.
-    await until("the end of all attempts", async () => {
-      const attempts = await app.sql("SELECT 1 FROM delivery_attempts WHERE webhook_id = $1 AND result IS NULL", [id])
-      return attempts.length === 0
-    })
-    await Bun.sleep(1_000)
+    // What was under way has ended; in a second there would be two more.
+    await underWay(id)
     const sent = receiver.to("/7").length
     await Bun.sleep(1_000)
     expect(receiver.to("/7").length).toBe(sent)
