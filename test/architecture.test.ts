@@ -168,7 +168,7 @@ describe("architecture", () => {
     const small = {
       keys: ["@noble/hashes"],
       migrate: [],
-      reencrypt: ["@effect/platform", "otpauth"],
+      reencrypt: ["@effect/platform", "jose", "otpauth"],
       statements: ["canonicalize", "decimal.js", "jose"],
       users: ["@effect/platform"]
     }
