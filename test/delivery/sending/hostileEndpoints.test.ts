@@ -103,6 +103,21 @@ const scenarios: { readonly [name: string]: readonly [Behaviour, Expected] } = {
     },
     { result: "2xx", status: 200, snippet: "c".repeat(1_024) }
   ],
+  "empty lines without end": [({ forever }) => forever("\r\n".repeat(32_768)), { result: "network_error", detail: "Response too large" }],
+  "spaces before a header's value without end": [
+    ({ forever, write }) => {
+      write("HTTP/1.1 200 OK\r\nX-Slow: ")
+      forever(" ".repeat(65_536))
+    },
+    { result: "network_error", detail: "Response too large" }
+  ],
+  "an extension of a chunk without end": [
+    ({ forever, write }) => {
+      write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+      forever("e".repeat(65_536))
+    },
+    { result: "2xx", status: 200 }
+  ],
   "chunks without end": [
     ({ forever, write }) => {
       write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -374,8 +389,15 @@ describe("how an attempt is recorded", () => {
 })
 
 describe("the cost of an endpoint's response", () => {
-  test("of an endless body, only what the kernel has room for leaves the endpoint", async () => {
-    for (const name of ["a body without end", "chunks without end", "an error page without end"]) {
+  test("of an endless response, only what the kernel has room for leaves the endpoint", async () => {
+    for (const name of [
+      "a body without end",
+      "chunks without end",
+      "an error page without end",
+      "empty lines without end",
+      "spaces before a header's value without end",
+      "an extension of a chunk without end"
+    ]) {
       const seen = hostile.seen(pathOf(name))
       expect(seen.sent).toBeLessThan(8 * 1_048_576)
       expect(seen.openFor).toBeLessThan(10_000)

@@ -56,7 +56,9 @@ const DEADLINE_MS = 10_000,
   CONNECT_MS = 5_000,
   BODY_MS = 1_000
 const BODY_BYTES = 16 * 1_024,
-  HEADER_BYTES = 64 * 1_024
+  HEADER_BYTES = 64 * 1_024,
+  /** Of everything that is received, also of what is neither header nor body, such as empty lines before the status. */
+  ALL_BYTES = 1_048_576
 /** Most informational responses: an endless flood of them only costs CPU. */
 const MAX_INFORMATIONAL = 10
 /** With this status a server closes a connection on which it waited too long for a request. */
@@ -101,6 +103,13 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
       let done = false,
         informational = 0
       let request: ClientRequest
+      /** Ends an attempt that receives too much. */
+      let tooMuch = () => failed("network_error", { detail: "Response too large" })
+      let received = 0
+      const count = ({ length }: Uint8Array) => {
+        received += length
+        if (received > ALL_BYTES) tooMuch()
+      }
       /** Checks whether the request is still wanted; the connection stays open meanwhile. */
       let asking: Fiber.RuntimeFiber<boolean> | undefined
       const timers: Array<NodeJS.Timeout> = []
@@ -113,6 +122,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
       const settle = () => {
         done = true
         for (const timer of timers) clearTimeout(timer)
+        request.socket?.off("data", count)
         asking?.unsafeInterruptAsFork(FiberId.none)
       }
       const destroy = () => {
@@ -153,6 +163,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           resume(Effect.succeed(answer))
         }
         const cut = () => finish(false)
+        tooMuch = cut
         after(BODY_MS, cut)
         response.on("data", (chunk: Uint8Array) => {
           chunks.push(chunk)
@@ -204,6 +215,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
             heard = true
             mergeLengths(bytes)
           })
+          socket.on("data", count)
           asking = Runtime.runFork(runtime)(wanted)
           asking.addObserver((exit) => {
             if (!current()) return
