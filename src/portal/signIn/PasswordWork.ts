@@ -9,8 +9,8 @@ import { currentRequest } from "../../http/RequestContext.ts"
 
 /** Concurrent hashes and checks, and requests in or before one, in total and of one site. */
 const CONCURRENCY = 2,
-  WAITING = 500,
-  WAITING_OF_SITE = 5
+  WAITING = 2_000,
+  WAITING_OF_SITE = 20
 
 const library = Effect.promise(() => import("./auth.ts"))
 
