@@ -28,6 +28,7 @@ export {
   type StatementsReader,
   type StatementVerification,
   statementHash,
+  type VaultVerification,
   verifyStatement,
   verifyStatementChain,
   verifyStatements

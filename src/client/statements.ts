@@ -18,6 +18,11 @@ export type ChainVerification =
   | { readonly valid: true; readonly statements: number; readonly previousHash: string | null; readonly hash: string | null }
   | { readonly valid: false; readonly difference: string }
 
+/** The result of {@link verifyStatements}: that of a chain, and `days`, the newest revision of each day, in order. */
+export type VaultVerification =
+  | (Extract<ChainVerification, { valid: true }> & { readonly days: ReadonlyArray<Statement> })
+  | Extract<ChainVerification, { valid: false }>
+
 /** The client operations that {@link verifyStatements} calls. */
 export interface StatementsReader {
   readonly getSigningKeys: () => Promise<SigningKeySet>
@@ -183,7 +188,7 @@ export const verifyStatements = async (
   custody: StatementsReader,
   vaultId: string,
   options: StatementsOptions = {}
-): Promise<ChainVerification> => {
+): Promise<VaultVerification> => {
   const { hash, keys: pinned, until } = options
   if (until !== undefined && !isDay(until)) throw new NotVerifiable(`${until} is not a day such as 2026-03-31.`)
   if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw new NotVerifiable("The stored hash is not a SHA-256 in hex.")
@@ -195,7 +200,7 @@ export const verifyStatements = async (
     const { all, newest } = found
     const chain = linked(all)
     const difference = wholeFault(newest, chain) ?? expectationFault(newest, all, options)
-    if (difference === undefined) return chain
+    if (difference === undefined) return chain.valid ? { ...chain, days: newest } : chain
     // Days and revisions that were sealed meanwhile may be missing, or not join yet: they are there when the list is read again.
     const now = all.map((one) => one.hash).join()
     if (read === READS || now === before) return differs(difference)

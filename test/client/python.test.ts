@@ -13,6 +13,7 @@ import { freePort } from "../support/freePort.ts"
 import { outcome, python, run } from "../support/languages.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { balance, smallest, transaction, user, vault } from "../support/records.ts"
+import { useTampering } from "../support/tampering.ts"
 
 const source = path.resolve(import.meta.dir, "../../clients/python")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-python-"))
@@ -50,6 +51,7 @@ const environment = () => ({
   CUSTODY_PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
   CUSTODY_HOOK_URL: receiver.url("/python")
 })
+const proxy = useTampering(app)
 const children = new Set<ReturnType<typeof Bun.spawn>>()
 /** Starts an example. */
 const start = (name: keyof typeof examples, env: { readonly [name: string]: string }) => {
@@ -236,12 +238,31 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
       "vault,vaultId,asset,symbol,balance,as of",
       expect.stringMatching(new RegExp(`^'=1\\+1,vault_a,ethereum/native,ETH,'7,${day(-9)} 12:00:00`))
     ])
+    // What is not signed must agree with what is.
+    const year = linesOf("year")
+    const behind = { ...env, CUSTODY_URL: proxy.url() }
+    const more = (text: string) => text.replaceAll(/"(opening|closing|amount)":"(?=7")/g, '"$1":"100000')
+    proxy.tamper((text, target) => (target.includes("statement-summary") ? more(text) : text))
+    await run([interpreter, "year.py"], { cwd: folder, env: behind })
+    expect(linesOf("year")).toEqual(year)
+    for (const [of, changed, message] of [
+      ["balances", more, /: closing of .* is 1000007, its statements say 7\n$/],
+      ["transactions/export", (text: string) => text.replace("'3", "'4"), /: inbound of .* is 4, its statements say 3\n$/],
+      ["statements", more, /has a different hash/]
+    ] as const) {
+      proxy.tamper((text, target) => (target.includes(`/${of}`) ? changed(text) : text))
+      expect(await outcome([interpreter, "year.py"], { cwd: folder, env: behind })).toMatchObject({
+        code: 1,
+        error: expect.stringMatching(message)
+      })
+    }
     const unfinished = await outcome([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(0) } })
     expect(unfinished).toMatchObject({ code: 1, error: `${day(0)} is complete at ${day(1)} 06:00 UTC\n` })
     // A year before the vaults, of which one may have no statement yet.
     await app.feed([vault("vault_late", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_late"])])
     const before = await run([interpreter, "year.py"], { cwd: folder, env: { ...env, TO: day(-20) } })
     expect(before.split("\n")).toEqual([expect.any(String), expect.any(String), ""])
-    for (const line of before.trim().split("\n")) expect(line).toEndWith(`: statements begin at ${day(-7)}`)
+    expect(before).toContain(`=1+1: its first statement is ${day(-7)}\n`)
+    expect(before).toContain("vault_late: its first statement is not sealed yet\n")
   })
 })

@@ -38,11 +38,12 @@ const keys = { keys: vectors.keys }
 
 test("the statements of the vectors are complete, with what was kept and without", async () => {
   for (const options of [{}, { hash }, { until }, { hash, until, keys }, { until: "2026-01-02" }])
-    expect(await verifyStatements(serviceOf({ list, revisions }), vaultId, options)).toEqual({
+    expect<unknown>(await verifyStatements(serviceOf({ list, revisions }), vaultId, options)).toEqual({
       valid: true,
       statements: vectors.statements.length,
       previousHash: null,
-      hash: vectors.statements.at(-1)?.hash ?? ""
+      hash: vectors.statements.at(-1)?.hash ?? "",
+      days: list.toReversed().map((item) => vectors.statements[item])
     })
   expect(await verifyStatements(serviceOf({ list: [], revisions: [] }), vaultId)).toMatchObject({ valid: true, statements: 0 })
 })

@@ -64,8 +64,9 @@ class VerifyStatements(unittest.TestCase):
         for one in (*options, {"until": dt.date(2026, 1, 2)}):
             found = verify_statements(service(VECTORS), VAULT, **one)
             self.assertEqual((found.statements, found.hash), (len(VECTORS["statements"]), VECTORS["statements"][-1]["hash"]))
+            self.assertEqual([day.hash for day in found.days], [statement(item)["hash"] for item in reversed(VECTORS["list"])])
         none = verify_statements(service({"list": [], "revisions": []}), VAULT)
-        self.assertEqual((none.statements, none.hash), (0, None))
+        self.assertEqual((none.statements, none.hash, none.days), (0, None, []))
 
     def test_each_tampering_of_the_vectors_is_refused_and_named(self) -> None:
         self.assertGreater(len(VECTORS["invalid"]), 50)

@@ -129,7 +129,8 @@ test("the client verifies a chain with every revision, and detects a wrong or mi
     valid: true,
     statements: 7,
     previousHash: null,
-    hash: expect.stringMatching(/^[0-9a-f]{64}$/)
+    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    days: (await Array.fromAsync(custody().listStatements(id))).toReversed()
   })
   expect(await verifyStatementChain([], keys)).toEqual({ valid: true, statements: 0, previousHash: null, hash: null })
   const chain = async (statements: ReadonlyArray<Statement>) => {

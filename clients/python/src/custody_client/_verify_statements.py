@@ -13,9 +13,10 @@ from typing import Any
 
 from ._caller import Caller
 from ._errors import CustodyError
+from ._model import decode
 from ._signed import JsonObject, NotVerifiable, VerificationError, equal, signed_claims, trusted_keys
 from ._statement_content import content_fault, is_day, missing_day, opening_fault
-from .models import SigningKeySet
+from .models import SigningKeySet, Statement
 
 READS, BETWEEN = 3, 1.0
 """How often statements are read at most while more are sealed, and how long to wait in between, in seconds."""
@@ -28,6 +29,8 @@ class VerifiedStatements:
     statements: int
     hash: str | None
     """The hash of the last one: store it, and pass it the next time. None without statements."""
+    days: list[Statement]
+    """The newest revision of each day, in order, as it was signed."""
 
 
 def verify_statements(
@@ -68,7 +71,13 @@ def verify_statements(
         before = now
         sleep(BETWEEN)
     followed = {one["previousHash"] for one in every}
-    return VerifiedStatements(statements=len(every), hash=next((one["hash"] for one in every if one["hash"] not in followed), None))
+    end: str | None = next((one["hash"] for one in every if one["hash"] not in followed), None)
+    return VerifiedStatements(statements=len(every), hash=end, days=[_decoded(one) for one in newest])
+
+
+def _decoded(one: JsonObject) -> Statement:
+    # Lines that were sealed before fees had a field of their own have none.
+    return decode(Statement, {**one, "assets": [{"fees": "0", **line} for line in one["assets"]]})
 
 
 def _read(client: Caller, vault_id: str, keys: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
