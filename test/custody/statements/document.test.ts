@@ -30,11 +30,15 @@ const withoutGo = lacks("go") ? unless("go") : await unlessFetched("the module p
 
 let proxy: ReturnType<typeof Bun.serve>,
   id = "",
+  other = "",
   /** How each response is changed in transit. */
-  change: (text: string) => string = (text) => text
+  change: (text: string) => string = (text) => text,
+  /** The path that is answered instead of the one asked for. */
+  redirect: (path: string) => string = (path) => path
 
 beforeAll(async () => {
   id = await fresh()
+  other = await fresh()
   await app.feed([
     { type: "balance", vaultId: id, asset: ETH, amount: "1204.35", occurredAt: timeOf(-3, "12:00:00.000") },
     // A symbol with characters that libraries escape differently.
@@ -48,7 +52,9 @@ beforeAll(async () => {
     port: 0,
     fetch: async ({ headers, url }) => {
       const { pathname, search } = new URL(url)
-      const { status, text } = await app.get(`${pathname}${search}`, undefined, { authorization: headers.get("authorization") ?? "" })
+      const { status, text } = await app.get(`${redirect(pathname)}${search}`, undefined, {
+        authorization: headers.get("authorization") ?? ""
+      })
       return new Response(change(text), { status })
     }
   })
@@ -76,6 +82,15 @@ const holds = async (command: ReadonlyArray<string>) => {
   }
   for (const [what, changed] of Object.entries(changes))
     expect([what, await verify(changed)]).toEqual([what, expect.stringMatching(/^refused /)])
+  // Statements that the service signed, of another day or vault.
+  for (const [from, to] of [
+    [dayOf(-1), dayOf(-2)],
+    [id, other]
+  ] as const) {
+    redirect = (path) => path.replace(from, to)
+    expect([to, await verify(String)]).toEqual([to, expect.stringMatching(/^refused /)])
+  }
+  redirect = String
 }
 
 test("the example in TypeScript verifies a statement and a whole chain, and refuses changed statements", async () => {
