@@ -46,8 +46,19 @@ const requireCurrent = (to: EventCheckpoint, since: KeptCheckpoint | undefined, 
     throw new NotVerifiable(`${current}, but the clock says ${new Date(now).toISOString()}: more than 10 minutes apart.`)
 }
 
+/** Whether text is a time as the service writes it, so that times can be compared as text. */
+const isTime = (text: unknown): text is string =>
+  typeof text === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) && !Number.isNaN(Date.parse(text))
+
+const isCheckpoint = (one: SignedCheckpoint): boolean =>
+  isObject(one) &&
+  [one.entityId, one.hash, one.jws].every((value) => typeof value === "string") &&
+  Number.isSafeInteger(one.count) &&
+  isTime(one.at)
+
 /** Why a checkpoint is invalid; undefined if a published key signed its content for this entity. */
 export const verifyCheckpoint = async (one: SignedCheckpoint, entityId: string, { keys }: PublishedKeys): Promise<string | undefined> => {
+  if (!isCheckpoint(one)) return "a checkpoint has a field that is not valid"
   if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
   const signed = await signedClaims(one.jws, keys)
   if (signed === undefined) return `the signature of the checkpoint of ${one.at} does not verify`
@@ -55,9 +66,6 @@ export const verifyCheckpoint = async (one: SignedCheckpoint, entityId: string, 
   const holds = isObject(claims) && (["entityId", "count", "hash", "at"] as const).every((name) => claims[name] === one[name])
   return holds ? undefined : `the signature of the checkpoint of ${one.at} is for different content`
 }
-
-const isKept = (one: KeptCheckpoint): boolean =>
-  isObject(one) && [one.entityId, one.hash, one.at, one.jws].every((value) => typeof value === "string") && typeof one.count === "number"
 
 /** The fields of an event that its payload has too, each with its name there. The chain covers the payload only. */
 const repeated = [
@@ -89,7 +97,7 @@ export const verifyEvents = async (
   since?: KeptCheckpoint,
   { keys: pinned, now }: VerifyEventsOptions = {}
 ): Promise<Verification> => {
-  if (since !== undefined && !isKept(since)) throw new NotVerifiable("The stored checkpoint is not a checkpoint.")
+  if (since !== undefined && !isCheckpoint(since)) throw new NotVerifiable("The stored checkpoint is not a checkpoint.")
   const keys = await trustedKeys(custody, pinned)
   const to = await custody.getLatestEventCheckpoint({ entityId })
   const kept: Array<EventCheckpoint> = []

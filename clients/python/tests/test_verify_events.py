@@ -83,6 +83,13 @@ class VerifyEvents(unittest.TestCase):
                 kept = {**one["checkpoint"], "resumeCursor": "c0"}
                 self.differs("checkpoint", lambda: verify(service(ROWS), ENTITY, kept))
 
+    def test_a_checkpoint_of_another_form_is_refused(self) -> None:
+        for field in ({"at": "Jan 02 2026 00:00:00 GMT (\x1b[2J\n)"}, {"at": None}, {"count": "5"}):
+            with self.subTest(field):
+                self.differs("a field that is not valid", lambda: verify(service(ROWS, latest={**LAST, **field}), ENTITY))
+                with self.assertRaises(NotVerifiable):
+                    verify(service(ROWS), ENTITY, {**LAST, **field})
+
     def test_an_event_whose_fields_differ_from_its_payload_is_named(self) -> None:
         for name, value in FALSE.items():
             for at in (0, 2, 4):

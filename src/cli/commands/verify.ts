@@ -7,6 +7,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Console, Effect, Option } from "effect"
 import type { CustodyClient, StatementsOptions } from "../../client/index.ts"
+import { printable } from "../terminal/text.ts"
 import { NotComplete, NotVerified, Usage } from "./exit.ts"
 import { api, apiKey, baseUrl, key } from "./remote.ts"
 
@@ -67,15 +68,16 @@ export const verify = Command.make("verify", options, ({ api, entity, hash, key,
     const checked = (check: (custody: CustodyClient) => Promise<Found>) =>
       Effect.tryPromise({
         try: async () => check((await import("../../client/index.ts")).createClient(client)),
-        catch: (error) => new NotVerified({ message: `could not be checked: ${error instanceof Error ? error.message : String(error)}` })
+        catch: (error) =>
+          new NotVerified({ message: printable(`could not be checked: ${error instanceof Error ? error.message : String(error)}`) })
       })
     let found: Found
     if (entity !== undefined && vault === undefined) found = yield* checked((custody) => verifyEntity(custody, entity, since, keys))
     else if (vault !== undefined && entity === undefined)
       found = yield* checked((custody) => verifyVault(custody, vault, { until, hash }, keys))
     else return yield* new Usage({ message: "Give either --entity, to verify events, or --vault, to verify statements." })
-    if ("difference" in found) return yield* new NotComplete({ message: `differs: ${found.difference}` })
-    for (const line of found.lines) yield* Console.log(line)
+    if ("difference" in found) return yield* new NotComplete({ message: printable(`differs: ${found.difference}`) })
+    for (const line of found.lines) yield* Console.log(printable(line))
   })
 ).pipe(
   Command.withDescription(

@@ -1,6 +1,6 @@
 /** Verifies that a copy of an entity's events is complete, by the client and by `custody verify`, and detects every change. C-3. */
 import { beforeAll, expect, test } from "bun:test"
-import { generateKeyPairSync } from "node:crypto"
+import { generateKeyPairSync, sign } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -201,6 +201,34 @@ test("a checkpoint sealed during verification does not hide that events differ",
     )
   ).toMatchObject({ complete: false })
   await app.sql("DELETE FROM event_checkpoints")
+})
+
+test("what a service answers that signs with a key of its own does not control the terminal", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const text = "\u001b[2J\ncomplete: 9,999 events\u202e"
+  const answers = (claims: { readonly [name: string]: string | number }, error = false) => {
+    const content = `${base64({ alg: "EdDSA", kid: "own" })}.${base64(claims)}`
+    const jws = `${content}.${sign(null, Buffer.from(content), privateKey).toString("base64url")}`
+    return (_: string, target: string) => {
+      if (target === "/v1/jwks.json") return Response.json({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "own" }] })
+      if (error) return Response.json({ code: "not_found", requestId: "request-1", detail: text }, { status: 404 })
+      if (target.startsWith("/v1/event-checkpoints/latest")) return Response.json({ ...claims, jws, resumeCursor: "end" })
+      return Response.json({ data: [], pagination: { limit: 500, nextCursor: null }, resumeCursor: "end" })
+    }
+  }
+  const honest = { entityId: "entity_a", count: 0, hash: "0".repeat(64), at: new Date().toISOString() }
+  const run = () => cli(["verify", "--api", proxy.url(), "--key", key, "--entity", "entity_a"], {})
+  const line = (begin: string) => expect.stringMatching(new RegExp(`^${begin}[^\\p{Cc}\\p{Bidi_Control}]*\n$`, "u"))
+  proxy.tamper(answers(honest))
+  expect(await run()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^complete: 0 events/) })
+  for (const wrong of [{ at: `${new Date().toUTCString()} (${text})` }, { entityId: text }, { count: text }, { hash: text }]) {
+    proxy.tamper(answers({ ...honest, ...wrong }))
+    expect(await run()).toMatchObject({ code: 1, stdout: "", stderr: line("differs: ") })
+  }
+  proxy.tamper(answers(honest, true))
+  expect(await run()).toMatchObject({ code: 2, stdout: "", stderr: line("could not be checked: ") })
+  proxy.tamper(String)
 })
 
 test("custody verify reports it with exit code 0, 1 or 2", async () => {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,20 +77,26 @@ def verify_events(
     return VerifiedEvents(events=count, from_=from_, to=current)
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+"""A time as the service writes it, so that times can be compared as text."""
+
+
 def _is_checkpoint(one: object) -> bool:
-    if not isinstance(one, Mapping):
+    if not isinstance(one, Mapping) or not all(isinstance(one.get(name), str) for name in ("entityId", "hash", "at", "jws")):
         return False
-    return all(isinstance(one.get(name), str) for name in ("entityId", "hash", "at", "jws")) and type(one.get("count")) is int
+    return type(one.get("count")) is int and _TIME.fullmatch(one["at"]) is not None
 
 
 def _verify_checkpoint(one: JsonObject, entity_id: str, keys: list[JsonObject]) -> None:
-    at = one.get("at")
-    if one.get("entityId") != entity_id:
-        raise VerificationError(f"the checkpoint of {at} is of {one.get('entityId')} and not of {entity_id}")
+    if not _is_checkpoint(one):
+        raise VerificationError("a checkpoint has a field that is not valid")
+    at = one["at"]
+    if one["entityId"] != entity_id:
+        raise VerificationError(f"the checkpoint of {at} is of {one['entityId']} and not of {entity_id}")
     claims = signed_claims(one.get("jws"), keys)
     if claims is None:
         raise VerificationError(f"the signature of the checkpoint of {at} does not verify")
-    if not _is_checkpoint(one) or not all(equal(claims.get(name), one[name]) for name in ("entityId", "count", "hash", "at")):
+    if not all(equal(claims.get(name), one[name]) for name in ("entityId", "count", "hash", "at")):
         raise VerificationError(f"the signature of the checkpoint of {at} is for different content")
 
 
