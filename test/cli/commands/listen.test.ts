@@ -305,3 +305,28 @@ test("text from elsewhere neither controls the terminal nor turns the direction 
   expect([stderr.includes("\\u001b[2Jcleared"), stderr.includes("\u001b")]).toEqual([true, false])
   await hostile.stop(true)
 })
+
+test("a service whose lists do not end is not asked without pause", async () => {
+  const asked: Array<readonly [path: string, at: number]> = []
+  const times = (path: string) => asked.flatMap(([asked, at]) => (asked === path ? [at] : []))
+  const endless = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => {
+      const { pathname } = new URL(url)
+      asked.push([pathname, performance.now()])
+      if (pathname.endsWith("/stream"))
+        return new Response(new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(": at here\n\n")) }), {
+          headers: { "content-type": "text/event-stream" }
+        })
+      return Response.json({ data: [], pagination: { limit: 500, nextCursor: `c${asked.length}` } })
+    }
+  })
+  const { end, seen } = await listen([], endless.url.origin)
+  expect(seen.out).toContain("Listening.")
+  await until("pages of webhooks", () => times("/v1/webhooks").length >= 6)
+  const [first = 0, , , , , sixth = 0] = times("/v1/webhooks")
+  expect([times("/v1/assets").length, sixth - first > 900]).toEqual([4, true])
+  expect(await end()).toBe(0)
+  await endless.stop(true)
+})

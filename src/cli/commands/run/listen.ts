@@ -26,8 +26,8 @@ import { type Redelivery, watchRedeliveries } from "./redeliveries.ts"
 /** Waits before a failed post is repeated, in ms. C-12. */
 const REPEATS = [500, 1_000, 2_000, 4_000, 8_000]
 
-/** Assets whose symbols are looked up; others are shown by their ids. */
-const ASSETS = 2_000
+/** Pages of assets whose symbols are looked up; others are shown by their ids. */
+const PAGES = 4
 
 /** The options of the command line. */
 export interface ListenOptions {
@@ -58,9 +58,10 @@ interface Listening {
 
 /** The symbols of assets, if the key may read them. */
 const readSymbols = async (custody: CustodyClient, symbols: Map<string, string>): Promise<void> => {
-  for await (const { id, symbol } of custody.listAssets({ limit: 500 })) {
-    symbols.set(id, symbol)
-    if (symbols.size >= ASSETS) return
+  let read = 0
+  for await (const { data } of custody.listAssets({ limit: 500 }).pages()) {
+    for (const { id, symbol } of data) symbols.set(id, symbol)
+    if (++read === PAGES) return
   }
 }
 

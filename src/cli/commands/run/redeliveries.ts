@@ -5,7 +5,7 @@
 import { setTimeout } from "node:timers/promises"
 import type { CustodyClient, Delivery, WebhookEvent } from "../../../client/index.ts"
 
-/** Pauses in ms: after each webhook, and after all of them. */
+/** Pauses in ms: after each webhook and each page of them, and after all of them. */
 const STEP = 200,
   ROUND = 2_000
 /** Most deliveries of a webhook that are read in a round. */
@@ -37,12 +37,15 @@ export const watchRedeliveries = async (
   }
 
   const round = async () => {
-    for await (const webhook of custody.listWebhooks({}, { signal })) {
-      for (const { eventId, id } of await fresh(webhook.id)) {
-        known.add(id)
-        if (isFirst) continue
-        const { deliveryCounts: _, matchedCount: __, ...event } = await custody.getEvent(eventId, { signal })
-        await onRedelivery({ deliveryId: id, event })
+    for await (const { data } of custody.listWebhooks({}, { signal }).pages()) {
+      for (const webhook of data) {
+        for (const { eventId, id } of await fresh(webhook.id)) {
+          known.add(id)
+          if (isFirst) continue
+          const { deliveryCounts: _, matchedCount: __, ...event } = await custody.getEvent(eventId, { signal })
+          await onRedelivery({ deliveryId: id, event })
+        }
+        await setTimeout(STEP, undefined, { signal })
       }
       await setTimeout(STEP, undefined, { signal })
     }
