@@ -201,9 +201,9 @@ const wordOf = (type: string): string =>
           : "an object"
 
 /** What is wrong with a field: the message written for people, or what the alternatives of its type have in common. */
-const detailOf = (issues: Issues): string => {
+export const detailOf = (issues: Issues, unknown = UNKNOWN): string => {
   const code = codeOf(issues)
-  if (code === "unknown_field") return UNKNOWN
+  if (code === "unknown_field") return unknown
   if (code === "missing") return "is missing"
   const written = issues.find(isWritten)
   if (written !== undefined) return written.message.slice(0, 300)

@@ -3,7 +3,7 @@
  * reported by field and reason, and unknown fields are rejected. Source: custody records. Decisions D-15, D-16.
  */
 import { Either, JSONSchema, ParseResult, Schema, type SchemaAST } from "effect"
-import { isTooDeep, strict } from "../../http/Body.ts"
+import { detailOf, isTooDeep, strict } from "../../http/Body.ts"
 import { AmountInput } from "../../values/Amount.ts"
 import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../../values/ChainNames.ts"
 import { given } from "../../values/Id.ts"
@@ -168,26 +168,10 @@ export const readLine = (source: string, line: number): Either.Either<Record, Re
 }
 
 const faultsOf = (error: ParseResult.ParseError, line: number): ReadonlyArray<Fault> => {
-  const byField = new Map<string, Fault>()
-  for (const issue of ParseResult.ArrayFormatter.formatErrorSync(error)) {
-    const field = issue.path.map(String).join(".")
-    const reason =
-      issue._tag === "Unexpected"
-        ? "is not a field of this type"
-        : issue._tag === "Missing"
-          ? "is missing"
-          : /^(must|is) /.test(issue.message)
-            ? issue.message
-            : describe(issue.message)
-    if (!byField.has(field)) byField.set(field, { line, field, reason })
-  }
+  const byField = Map.groupBy(ParseResult.ArrayFormatter.formatErrorSync(error), ({ path }) => path.map(String).join("."))
   // Of an object that may be null, a fault inside it says more than that it is not null.
   const fields = [...byField.keys()]
-  return [...byField.values()].filter(({ field }) => !fields.some((other) => other.startsWith(`${field}.`)))
-}
-
-/** `Expected "a" | "b", actual "c"` and the like as the end of a sentence about the field. */
-const describe = (message: string): string => {
-  const expected = /^Expected (.+?), actual/s.exec(message)?.[1]
-  return expected === undefined ? "is not valid" : `must be ${expected.replaceAll('"', "").replaceAll(" | ", " or ")}`
+  return [...byField]
+    .filter(([field]) => !fields.some((other) => other.startsWith(`${field}.`)))
+    .map(([field, issues]) => ({ line, field, reason: detailOf(issues, "is not a field of this type") }))
 }

@@ -364,6 +364,13 @@ describe("invalid records", () => {
         expect([record.type, field, await refusal(rest as Record)]).toEqual([record.type, field, [`1 ${field}: is missing`]])
       }
     }
+    for (const [record, field, value, reason] of [
+      [transaction("vault_a", 1), "status", "CONFIRMED", "one of pending, confirmed, failed, replaced, dropped"],
+      [transaction("vault_a", 1), "fee", 3, "an object or null"],
+      [transaction("vault_a", 1), "memo", 3, "a string or null"],
+      [{ type: "network", name: "testing", kind: "main" }, "kind", "main", "one of mainnet, testnet"]
+    ] as const)
+      expect(await refusal({ ...record, [field]: value })).toEqual([`1 ${field}: must be ${reason}`])
     expect(await refusal({ type: "wallet" })).toEqual([
       "1 type: must be one of network, asset, organization, entity, vault, user, address, transaction, balance"
     ])
