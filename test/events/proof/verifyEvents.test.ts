@@ -203,7 +203,7 @@ test("a checkpoint sealed during verification does not hide that events differ",
   await app.sql("DELETE FROM event_checkpoints")
 })
 
-test("what a service answers that signs with a key of its own does not control the terminal", async () => {
+test("no answer of a service controls the terminal or adds a line", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519")
   const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
   const text = "\u001b[2J\ncomplete: 9,999 events\u202e"
