@@ -36,8 +36,8 @@ export const Vault = Schema.Struct({
   label: Schema.String,
   networks: Schema.Array(Schema.String),
   createdAt: Schema.String,
-  /** When its last change happened. */
-  occurredAt: Schema.String
+  /** The time that the record of its last change gives: an older record changes nothing. */
+  givenAt: Schema.String
 })
 export type Vault = typeof Vault.Type
 
@@ -70,8 +70,10 @@ export const Transaction = Schema.Struct({
   version: Schema.Number,
   /** Whether it has, or once had, another status than `pending`. */
   leftPending: Schema.Boolean,
-  /** When its last change happened. */
+  /** When its last change happened, never in the future. */
   occurredAt: Schema.String,
+  /** The time that the record of its last change gives, up to 5 minutes ahead: an older record changes nothing. */
+  givenAt: Schema.String,
   /** The events of its last change; filled in when they have ids. */
   eventIds: Schema.mutable(Schema.Array(Schema.String))
 })
@@ -141,6 +143,9 @@ const tables = (state: State) => [
   state.balanceHistory,
   state.accountChanges
 ]
+
+/** The later of two times. */
+export const latest = (time: string, other: string | undefined): string => (other !== undefined && other > time ? other : time)
 
 /** Natural keys as text. Source: custody records, rule 1. */
 export const keyOf = {

@@ -3,31 +3,35 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Amount from "../../values/Amount.ts"
 import type { Balance, BalanceRecord } from "./BalanceHistory.ts"
-import { accountChanged, keyOf, type State } from "./LedgerState.ts"
+import { accountChanged, keyOf, latest, type State } from "./LedgerState.ts"
 
-/** The effect of a balance record: none; a change of the past or of the present's time only; or a new present amount. */
+/** The effect of a balance record: none; none because it is old news; a change of the past or of the present's time; a new present amount. */
 interface Applied {
-  readonly outcome: "unchanged" | "history" | "present"
+  readonly outcome: "unchanged" | "stale" | "history" | "present"
   readonly present: Balance
 }
 
-/** Applies a balance record. `date` is its `occurredAt`, or the time of recording; `now` the time of recording. */
+/**
+ * Applies a balance record. `date` is its `occurredAt`, at most now, or the time of recording; `now` the time of recording. A
+ * record without `occurredAt` is the newest. One that was ahead is shown from the time of recording on, so an older one that comes
+ * afterwards with a time since then is old news.
+ */
 export const applyBalance = (state: State, record: BalanceRecord, date: string, now: string): Applied => {
   const key = keyOf.balance(record),
     known = state.balances.get(key),
     amount = Amount.canonical(record.amount),
     { asset, vaultId } = record
   const own = record.occurredAt !== undefined
-  // The newest record is in the future: either it was given such a time, or the clock was set back since. In the latter
-  // case the order of recording counts.
-  const setBack = !own && known !== undefined && known.asOf > date && known.asOf <= known.recordedAt
-  const asOf = setBack ? known.asOf : date
-  const row: Balance = { vaultId, asset, amount, asOf, recordedAt: own ? now : asOf }
-  const last = known !== undefined && known.asOf <= asOf ? known : state.balanceHistory.lastAt(record, asOf)
-  if (last?.amount === amount && (!own || last.asOf === asOf) && known !== undefined) return { outcome: "unchanged", present: known }
+  const given = latest(record.occurredAt ?? date, own ? undefined : known?.givenAt)
+  const isPresent = known === undefined || given >= known.givenAt
+  const asOf = latest(date, isPresent ? known?.asOf : undefined)
+  const row: Balance = { vaultId, asset, amount, asOf, givenAt: given, recordedAt: own ? now : asOf }
+  const last = isPresent ? known : state.balanceHistory.lastAt(record, given)
+  if (known !== undefined && last?.amount === amount && (!own || last.givenAt === given)) return { outcome: "unchanged", present: known }
+  if (known !== undefined && last !== undefined && given < last.givenAt) return { outcome: "stale", present: known }
   state.balanceHistory.add(row)
   accountChanged(state, vaultId, asOf, asset)
-  if (known !== undefined && asOf < known.asOf) return { outcome: "history", present: known }
+  if (!isPresent) return { outcome: "history", present: known }
   state.balances.change(key, row)
   return { outcome: known?.amount === amount ? "history" : "present", present: row }
 }
@@ -47,20 +51,25 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   if (balances.length > 0) {
     yield* sql`
       WITH held AS (${heldAssets(sql, state, balances)})
-      INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, recorded_at)
-      SELECT b.vault_id, b.organization_id, b.asset_id, a.network, a.symbol, b.amount, b.as_of, b.recorded_at
+      INSERT INTO balances (vault_id, organization_id, asset_id, network, symbol, amount, as_of, given_at, recorded_at)
+      SELECT b.vault_id, b.organization_id, b.asset_id, a.network, a.symbol, b.amount, b.as_of, nullif(b.given_at, b.as_of), b.recorded_at
       FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => state.vaults.get(_.vaultId)?.organizationId)}::text[],
         ${balances.map((_) => _.asset)}::text[], ${balances.map((_) => _.amount)}::numeric[],
-        ${balances.map((_) => _.asOf)}::timestamptz[], ${balances.map((_) => _.recordedAt)}::timestamptz[])
-        AS b (vault_id, organization_id, asset_id, amount, as_of, recorded_at) JOIN assets a ON a.id = b.asset_id
-      ON CONFLICT (vault_id, asset_id) DO UPDATE SET amount = excluded.amount, as_of = excluded.as_of, recorded_at = excluded.recorded_at, updated_at = now()`
+        ${balances.map((_) => _.asOf)}::timestamptz[], ${balances.map((_) => _.givenAt)}::timestamptz[],
+        ${balances.map((_) => _.recordedAt)}::timestamptz[])
+        AS b (vault_id, organization_id, asset_id, amount, as_of, given_at, recorded_at) JOIN assets a ON a.id = b.asset_id
+      ON CONFLICT (vault_id, asset_id) DO UPDATE SET amount = excluded.amount, as_of = excluded.as_of,
+        given_at = excluded.given_at, recorded_at = excluded.recorded_at, updated_at = now()`
   }
   const added = state.balanceHistory.added()
   if (added.length > 0) {
     yield* sql`
-      INSERT INTO balance_history (vault_id, asset_id, amount, as_of, recorded_at)
-      SELECT * FROM unnest(${added.map((_) => _.vaultId)}::text[], ${added.map((_) => _.asset)}::text[],
-        ${added.map((_) => _.amount)}::numeric[], ${added.map((_) => _.asOf)}::timestamptz[], ${added.map((_) => _.recordedAt)}::timestamptz[])`
+      INSERT INTO balance_history (vault_id, asset_id, amount, as_of, given_at, recorded_at)
+      SELECT vault_id, asset_id, amount, as_of, nullif(given_at, as_of), recorded_at
+      FROM unnest(${added.map((_) => _.vaultId)}::text[], ${added.map((_) => _.asset)}::text[],
+        ${added.map((_) => _.amount)}::numeric[], ${added.map((_) => _.asOf)}::timestamptz[],
+        ${added.map((_) => _.givenAt)}::timestamptz[], ${added.map((_) => _.recordedAt)}::timestamptz[])
+        AS h (vault_id, asset_id, amount, as_of, given_at, recorded_at)`
   }
 })
 

@@ -11,7 +11,7 @@ import { applyBalance } from "./applyBalance.ts"
 import { applyTransaction } from "./applyTransaction.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
 import { deletingOf } from "./deletingOf.ts"
-import { type Asset, keyOf, type State, type Vault } from "./LedgerState.ts"
+import { type Asset, keyOf, latest, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 
 /** The result of a batch. If there are faults, nothing of it may be written. */
@@ -73,7 +73,7 @@ export const applyRecords = (
   for (const { line, record } of records) {
     const object = objectOf(record),
       date = Math.max(start, (dates.get(object) ?? 0) + 1)
-    // Up to a few minutes ahead counts as now.
+    // Up to a few minutes ahead is shown as now; records are compared by the times that they give.
     const happened = record.occurredAt === undefined || record.occurredAt > now ? new Date(date).toISOString() : record.occurredAt
     const outcome = fromFuture(record, start) ?? apply(state, record, happened, now, invalidIds)
     if (outcome instanceof Rejection) {
@@ -220,7 +220,7 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       const tooFine = fits(state, "amount", record.amount, asset)
       if (tooFine !== undefined) return tooFine
       const { outcome, present } = applyBalance(state, record, date, now)
-      if (outcome !== "present") return outcome === "unchanged" ? "unchanged" : []
+      if (outcome !== "present") return outcome === "history" ? [] : outcome
       const { amount, asOf, vaultId } = present
       return [
         event("balance.updated", owner, date, {
@@ -245,10 +245,11 @@ const vault = (
   const known = state.vaults.get(id)
   const away = moved(known, entity.organizationId)
   if (away !== undefined) return away
-  const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt, occurredAt: known?.occurredAt ?? date }
+  const given = record.occurredAt ?? date
+  const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt, givenAt: known?.givenAt ?? given }
   if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"
-  if (known !== undefined && date < known.occurredAt && record.occurredAt !== undefined) return "stale"
-  state.vaults.change(id, { ...row, occurredAt: date < row.occurredAt ? row.occurredAt : date })
+  if (given < row.givenAt && record.occurredAt !== undefined) return "stale"
+  state.vaults.change(id, { ...row, givenAt: latest(given, row.givenAt) })
   const kind = known === undefined ? "vault.created" : "vault.updated"
   return [event(kind, row, date, { vaultId: id, vault: { id, entityId, label, networks, createdAt } })]
 }

@@ -44,9 +44,9 @@ const isBooked = ({ fee, status }: Transaction) => status === "confirmed" || (st
 const after = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /**
- * Applies a record whose references are known. `date` is when it happened, `now` the time of recording. Old news is `stale`: a
- * record from before the row's last change, except one that ends a transaction that was never anything but pending. A repeated
- * confirmation from before a re-org ends nothing.
+ * Applies a record whose references are known. `date` is when it happened, at most now; `now` the time of recording. Old news
+ * is `stale`: a record that gives an earlier time than that of the row's last change, except one that ends a transaction that was
+ * never anything but pending. A repeated confirmation from before a re-org ends nothing.
  */
 export const applyTransaction = (
   state: State,
@@ -61,9 +61,11 @@ export const applyTransaction = (
   const next = merged(record, known)
   const previous = known && previousOf(known, next)
   if (previous !== undefined && Object.keys(previous).length === 0) return "unchanged"
-  const late = known !== undefined && date < known.occurredAt
+  const given = record.occurredAt ?? date
+  const late = known !== undefined && given < known.givenAt
   if (late && record.occurredAt !== undefined && (known.leftPending || next.status === "pending")) return "stale"
-  const occurredAt = late ? after(known.occurredAt) : date
+  const occurredAt = known !== undefined && date < known.occurredAt ? after(known.occurredAt) : date
+  const givenAt = late ? after(known.givenAt) : given
   const eventIds: Array<string> = []
   const version = (known?.version ?? 0) + 1
   const leftPending = known?.leftPending === true || next.status !== "pending"
@@ -78,6 +80,7 @@ export const applyTransaction = (
     version,
     leftPending,
     occurredAt,
+    givenAt,
     updatedAt: now,
     eventIds
   }

@@ -17,6 +17,6 @@ export const knownTransactions = (sql: SqlClient.SqlClient, records: ReadonlyArr
       t.block_number AS "blockNumber", t.block_hash AS "blockHash", t.memo, t.external_id AS "externalId", t.version,
       t.status <> 'pending' OR t.version > 1 AND EXISTS (SELECT 1 FROM transaction_history h
         WHERE h.transaction_id = t.id AND h.state::json ->> 'status' <> 'pending') AS "leftPending",
-      t.occurred_at AS "occurredAt", t.updated_at AS "updatedAt", t.event_ids AS "eventIds"
+      t.occurred_at AS "occurredAt", coalesce(t.given_at, t.occurred_at) AS "givenAt", t.updated_at AS "updatedAt", t.event_ids AS "eventIds"
     FROM unnest(${records.map((one) => Id.uuidIn("tx", keyOf.transaction(one)) ?? "")}::uuid[], ${records.map(keyOf.transaction)}::text[]) AS k (id, text)
     JOIN transactions t ON t.id = k.id`)

@@ -110,7 +110,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
       (missing) =>
         decodeVaults(sql`
           SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt",
-            occurred_at AS "occurredAt"
+            given_at AS "givenAt"
           FROM vaults WHERE id = ANY(${missing})`)
     ),
     deleting: catalog.deleting,
@@ -155,7 +155,8 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   for (const row of yield* unlessEmpty(
     balances,
     castBalances(sql`
-      SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
+      SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf",
+        coalesce(b.given_at, b.as_of) AS "givenAt", b.recorded_at AS "recordedAt"
       FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
       JOIN balances b USING (vault_id, asset_id)`)
   ))

@@ -47,13 +47,13 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   if (vaults.length > 0) {
     // Postgres has no arrays of arrays of different lengths, so each list of networks is passed as one text.
     yield* sql`
-      INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at, occurred_at)
-      SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at, occurred_at
+      INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at, given_at)
+      SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at, given_at
       FROM unnest(${vaults.map((_) => _.id)}::text[], ${vaults.map((_) => _.entityId)}::text[], ${vaults.map((_) => _.organizationId)}::text[],
         ${vaults.map((_) => _.label)}::text[], ${vaults.map((_) => _.networks.join(" "))}::text[], ${vaults.map((_) => _.createdAt)}::timestamptz[],
-        ${vaults.map((_) => _.occurredAt)}::timestamptz[]) AS v (id, entity_id, organization_id, label, networks, created_at, occurred_at)
+        ${vaults.map((_) => _.givenAt)}::timestamptz[]) AS v (id, entity_id, organization_id, label, networks, created_at, given_at)
       ON CONFLICT (id) DO UPDATE SET entity_id = excluded.entity_id, label = excluded.label, networks = excluded.networks,
-        created_at = excluded.created_at, occurred_at = excluded.occurred_at, updated_at = now()`
+        created_at = excluded.created_at, given_at = excluded.given_at, updated_at = now()`
   }
   yield* writeUsers(sql, state)
   const addresses = state.addresses.changedInOrder()
@@ -87,9 +87,10 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
     yield* sql`
       WITH held AS (${heldAssets(sql, state, [...rows, ...fees])})
       INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
-        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
+        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, given_at, updated_at, json, event_ids)
       SELECT id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
-        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, string_to_array(event_ids, ' ')
+        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, nullif(given_at, occurred_at), updated_at, json,
+        string_to_array(event_ids, ' ')
       FROM unnest(${column(uuid)}::uuid[], ${column((_) => _.vaultId)}::text[],
         ${column((_) => state.vaults.get(_.vaultId)?.organizationId)}::text[], ${column((_) => _.network)}::text[],
         ${column((_) => _.hash)}::text[], ${column((_) => _.index)}::int[], ${column((_) => _.direction)}::text[],
@@ -98,15 +99,17 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
         ${column((_) => _.fee?.asset ?? null)}::text[], ${column((_) => _.fee?.amount ?? null)}::numeric[],
         ${column((_) => _.blockNumber)}::text[], ${column((_) => _.blockHash)}::text[], ${column((_) => _.memo)}::text[],
         ${column((_) => _.externalId)}::text[], ${column((_) => _.version)}::int[], ${column((_) => _.occurredAt)}::timestamptz[],
-        ${column((_) => _.updatedAt)}::timestamptz[], ${column((_) => transactionJson(transactionOf(_)))}::text[],
+        ${column((_) => _.givenAt)}::timestamptz[], ${column((_) => _.updatedAt)}::timestamptz[],
+        ${column((_) => transactionJson(transactionOf(_)))}::text[],
         ${column((_) => _.eventIds.join(" "))}::text[])
         AS t (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
-          fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
+          fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, given_at, updated_at, json, event_ids)
       ON CONFLICT (id) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id, amount = excluded.amount,
         from_address = excluded.from_address, to_address = excluded.to_address, timestamp = excluded.timestamp,
         fee_asset_id = excluded.fee_asset_id, fee_amount = excluded.fee_amount, block_number = excluded.block_number,
         block_hash = excluded.block_hash, memo = excluded.memo, external_id = excluded.external_id, version = excluded.version,
-        occurred_at = excluded.occurred_at, updated_at = excluded.updated_at, json = excluded.json, event_ids = excluded.event_ids`
+        occurred_at = excluded.occurred_at, given_at = excluded.given_at, updated_at = excluded.updated_at, json = excluded.json,
+        event_ids = excluded.event_ids`
   }
 })
 

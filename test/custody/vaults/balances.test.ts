@@ -105,7 +105,7 @@ describe("the history of balances", () => {
       ["9", ahead(2_000)],
       ["4", undefined],
       ["5", ahead(200_000)],
-      ["6", ahead(2_000)],
+      ["6", ahead(201_000)],
       ["7", undefined]
     ] as const) {
       const before = new Date().toISOString()

@@ -57,8 +57,8 @@ CREATE TABLE vaults (
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   -- When it was first recorded here: its statements begin STATEMENT_HISTORY before.
   recorded_at timestamptz(3) NOT NULL DEFAULT now(),
-  -- When its last change happened: an older record of it changes nothing.
-  occurred_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- The time that the record of its last change gives: an older record of it changes nothing.
+  given_at timestamptz(3) NOT NULL DEFAULT now(),
   UNIQUE (id, organization_id),
   UNIQUE (id, organization_id, created_at),
   FOREIGN KEY (entity_id, organization_id) REFERENCES entities (id, organization_id)

@@ -31,8 +31,10 @@ CREATE TABLE transactions (
   external_id text COLLATE "C",
   -- How many states it has had, the present one included.
   version integer NOT NULL DEFAULT 1 CHECK (version > 0),
-  -- When its last change happened: an older record of it changes nothing.
+  -- When its last change happened, never in the future.
   occurred_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- The time that its record gives, if that was in the future: records are compared by it, and an older one changes nothing. C-9.
+  given_at timestamptz(3),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   -- The events of its last change.
   event_ids text[] NOT NULL DEFAULT '{}',
@@ -91,6 +93,8 @@ CREATE TABLE balances (
   symbol text COLLATE "C" NOT NULL,
   is_token boolean NOT NULL GENERATED ALWAYS AS (asset_id <> network || '/native') STORED,
   as_of timestamptz(3) NOT NULL,
+  -- The time that its record gives, if that was in the future.
+  given_at timestamptz(3),
   recorded_at timestamptz(3) NOT NULL,
   PRIMARY KEY (vault_id, asset_id),
   FOREIGN KEY (vault_id, organization_id) REFERENCES vaults (id, organization_id),
@@ -108,6 +112,8 @@ CREATE TABLE balance_history (
   asset_id text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CHECK (amount >= 0),
   as_of timestamptz(3) NOT NULL,
+  -- The time that its record gives, if that was in the future.
+  given_at timestamptz(3),
   recorded_at timestamptz(3) NOT NULL,
   PRIMARY KEY (vault_id, asset_id, as_of, id),
   FOREIGN KEY (vault_id, asset_id) REFERENCES balances (vault_id, asset_id)
