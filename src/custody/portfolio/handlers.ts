@@ -7,7 +7,6 @@ import { Api } from "../../app/Api.ts"
 import { handler } from "../../http/handler.ts"
 import { answer, answerJson, Pages } from "../../http/Page.ts"
 import { BalanceHistoryRepo } from "../vaults/BalanceHistoryRepo.ts"
-import { requirePast } from "../vaults/balanceAt.ts"
 import { placeOf } from "../vaults/balancePlace.ts"
 import { TransactionExport } from "../vaults/TransactionExport.ts"
 import { PortfolioRepo } from "./PortfolioRepo.ts"
@@ -58,7 +57,7 @@ export const layer = HttpApiBuilder.group(
         read("listAllBalances", ({ urlParams: { cursor, limit, sumBy, ...filters } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            yield* requirePast(filters.at)
+            yield* balances.requirePast(filters.at)
             const of = { list: "all-balances", filters: { ...filters, sumBy } }
             if (sumBy === undefined) {
               const found = yield* pages.cut({

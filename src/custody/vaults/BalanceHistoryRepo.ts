@@ -11,7 +11,7 @@ import { inPeriod, type Period } from "../../http/Period.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { BalanceRecord } from "../../values/Vault.ts"
-import { balanceAt } from "./balanceAt.ts"
+import { balanceAt, requirePast } from "./balanceAt.ts"
 import { resolvePlace } from "./balancePlace.ts"
 import { BalanceRow, type Rows } from "./VaultsRepo.ts"
 
@@ -43,6 +43,9 @@ export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("cu
     return {
       /** The place of a cursor in a list of balances. */
       place: (after: Key | null) => resolvePlace(sql, after),
+
+      /** Rejects a time of the parameter `at` that is in the future. */
+      requirePast: (at: string | undefined) => requirePast(sql, at),
 
       /** A page of the balances at a time, ordered like present balances. */
       at: (

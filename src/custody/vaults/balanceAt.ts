@@ -5,14 +5,16 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
 import { problem } from "../../http/Problem.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 
 /** Rejects a time of the parameter `at` that is in the future. */
-export const requirePast = (at: string | undefined) =>
-  at === undefined || at <= new Date().toISOString()
-    ? Effect.void
-    : problem("invalid_parameter", "at must not be in the future.", {
-        fields: [{ in: "query", field: "at", code: "invalid_parameter", detail: "must not be in the future" }]
-      })
+export const requirePast = (sql: SqlClient.SqlClient, at: string | undefined) =>
+  Effect.gen(function* () {
+    if (at === undefined || Date.parse(at) <= (yield* Effect.orDie(databaseTime(sql)))) return
+    return yield* problem("invalid_parameter", "at must not be in the future.", {
+      fields: [{ in: "query", field: "at", code: "invalid_parameter", detail: "must not be in the future" }]
+    })
+  })
 
 /** What a statement over `balances v` needs to read them at a time. */
 export interface BalanceAt {

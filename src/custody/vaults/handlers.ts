@@ -8,7 +8,6 @@ import { handler } from "../../http/handler.ts"
 import { answer, answerJson, type Key, type Of, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
-import { requirePast } from "./balanceAt.ts"
 import { placeOf } from "./balancePlace.ts"
 import { TransactionExport } from "./TransactionExport.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
@@ -68,7 +67,7 @@ export const layer = HttpApiBuilder.group(
         read("listBalances", ({ path: { vaultId }, urlParams: { at, network, ...asked } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            yield* requirePast(at)
+            yield* balances.requirePast(at)
             const found = yield* page(
               { list: "balances", path: [vaultId], filters: { network, at } },
               asked,

@@ -11,6 +11,7 @@ import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { seesWebhook } from "../../access/visibility/visibility.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { notFound, problem } from "../../http/Problem.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { transaction } from "../../runtime/database/sql.ts"
 import { command } from "../../runtime/temporal/commands.ts"
@@ -68,7 +69,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
 
     const requireStretch = (since: string, until: string | undefined) =>
       Effect.gen(function* () {
-        const now = Date.now()
+        const now = yield* databaseTime(sql)
         const [from, to] = [Date.parse(since), Math.min(now, until === undefined ? now : Date.parse(until))]
         if (from > to) return yield* invalidFields([fieldIssue("since", "must be before until, and before now")])
         if (to - from > RECOVERY_DAYS * DAY + LENIENT)

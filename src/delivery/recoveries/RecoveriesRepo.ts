@@ -11,6 +11,7 @@ import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visib
 import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
 import { jsonOfRow, type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { upToBytes } from "../../runtime/database/upToBytes.ts"
@@ -113,13 +114,14 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
         ),
 
       /**
-       * How many events recorded since a time a recovery would send to the webhook, among the organization's newest
-       * {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out.
+       * When the last `hours` began, and how many events recorded since then a recovery would send to the webhook, among the
+       * organization's newest {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out.
        */
-      missed: (principal: PrincipalState, webhookId: string, since: string): Effect.Effect<number> =>
+      missed: (principal: PrincipalState, webhookId: string, hours: number) =>
         Effect.orDie(
-          Effect.map(
-            decodeCount(sql`
+          Effect.gen(function* () {
+            const since = new Date((yield* databaseTime(sql)) - hours * 3_600_000).toISOString()
+            const [row] = yield* decodeCount(sql`
               WITH newest AS MATERIALIZED (
                 SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
                 WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
@@ -128,9 +130,9 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
                 WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}
                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
                     AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
-                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`),
-            ([row]) => row?.count ?? 0
-          )
+                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`)
+            return { since, count: row?.count ?? 0 }
+          })
         ),
 
       /** A recovery, if the caller can see its webhook and the webhook is not deleted. */

@@ -10,6 +10,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { workflows } from "../../../workflows/contract.ts"
 import { AUDIT_DAYS } from "../../access/audit/AuditTrail.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { deletePart } from "../../runtime/database/deletePart.ts"
 import * as Partitions from "../../runtime/database/Partitions.ts"
@@ -23,8 +24,7 @@ import { removeDeletedWebhooks } from "./removeDeletedWebhooks.ts"
 const PART = 10_000
 const DAY = 86_400_000
 
-const decodeNow = decodeRows(Schema.Struct({ now: Schema.Number })),
-  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
+const decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
 /** Partitions by name: whether a detach was interrupted; null if a partition is detached. */
 const decodePartitions = decodeRows(Schema.Struct({ name: Schema.String, half: Schema.NullOr(Schema.Boolean) }))
 
@@ -36,8 +36,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     const days = Effect.gen(function* () {
       yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
       // Uses the slower of two clocks: a day that is dropped because one of them is wrong cannot be restored.
-      const [there] = yield* decodeNow(sql`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`)
-      const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
+      const oldest = Partitions.dayOf(Math.min(Date.now(), yield* databaseTime(sql))) - RETENTION_DAYS - 1
       let partitionsDropped = 0
       for (const [table] of Partitions.tables) {
         // By name: a partition that was detached before a crash belongs to no table any more, but must still be dropped.

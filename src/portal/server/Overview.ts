@@ -13,6 +13,7 @@ import type { Health } from "../../delivery/webhooks/Webhook.ts"
 import { WebhooksRepo } from "../../delivery/webhooks/WebhooksRepo.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import { oldestId } from "../../events/log/logWindow.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 
 /** Most entities and vaults that a page offers; users with more enter ids. */
@@ -201,7 +202,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
       traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
         Effect.gen(function* () {
           const { seconds, steps } = spans[span]
-          const from = (Math.floor(Date.now() / 1_000 / seconds) - steps + 1) * seconds
+          const from = (Math.floor((yield* databaseTime(sql)) / 1_000 / seconds) - steps + 1) * seconds
           const rows = yield* decodeSteps(sql`
             SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
               ${sql.literal(results.map((name) => `coalesce(sum(c.${name}), 0)::int AS ${name}`).join(", "))}

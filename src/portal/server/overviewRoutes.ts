@@ -150,8 +150,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
       asking((caller) =>
         Effect.gen(function* () {
           const hours = Math.min(RETENTION_DAYS * 24, Math.max(1, Number(urlParams.hours) || 24))
-          const since = new Date(Date.now() - hours * 3_600_000).toISOString()
-          return { since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED }
+          return { ...(yield* (yield* RecoveriesRepo).missed(caller, id, hours)), countedUpTo: COUNTED }
         })
       )
     )

@@ -8,6 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Redacted, Schema } from "effect"
 import { type Actor, OPERATOR, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { problem } from "../../http/Problem.ts"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
@@ -101,7 +102,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
           if (early !== undefined) return yield* new InvalidInvitation({ message: `The user ${userId} was just invited.`, ...early })
         }
         const token = randomBytes(24).toString("base64url")
-        const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()
+        const expiresAt = new Date((yield* databaseTime(sql)) + Duration.toMillis(options.validity)).toISOString()
         yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
         yield* sql`
           INSERT INTO portal_invitations (id, user_id, email, token_hash, reset, expires_at)
