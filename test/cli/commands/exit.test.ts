@@ -89,12 +89,16 @@ describe("exit code 3: a setting is missing or invalid", () => {
   })
 
   test("settings that require each other are checked", async () => {
-    const [tls, master, token] = await Promise.all([
+    const [tls, ports, wildcard, master, token] = await Promise.all([
       run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }),
+      run(["start"], { PORT: "18099", PLATFORM_PORT: "18099" }),
+      run(["start"], { HOST: "0.0.0.0", PORT: "18099", PLATFORM_PORT: "18099" }),
       run(["start"], { MASTER_KEY: "" }),
       run(["start", "--roles", "api"], { PLATFORM_TOKEN: "" })
     ])
     expect([tls.code, tls.stderr]).toEqual([3, "TLS_KEY_FILE: not set, expected a value because TLS_CERT_FILE is set.\n"])
+    for (const { code, stderr } of [ports, wildcard])
+      expect([code, stderr]).toEqual([3, "PLATFORM_PORT: read “18099”, expected another port than PORT's.\n"])
     expect(master.code).toBe(3)
     expect(master.stderr).toContain("MASTER_KEY: not set, expected 32 bytes in base64 because DATABASE_URL is set.")
     expect([token.code, token.stderr]).toEqual([
