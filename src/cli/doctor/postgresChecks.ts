@@ -10,7 +10,7 @@ import * as Migrations from "../../runtime/database/Migrations.ts"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { livePid } from "../../runtime/embedded/Process.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { type Finding, fault, notice, well, why } from "./Finding.ts"
+import { type Finding, fault, notice, unready, well, why } from "./Finding.ts"
 import { holdChecks } from "./holdChecks.ts"
 import { statementChecks } from "./statementChecks.ts"
 
@@ -25,7 +25,7 @@ const causeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "cause" in error && error.cause instanceof Error ? error.cause : error
 
 const decodeVersion = decodeRows(
-    Schema.Struct({ number: Schema.Number, name: Schema.String, skew: Schema.Number, readOnly: Schema.Boolean })
+    Schema.Struct({ number: Schema.Number, name: Schema.String, skew: Schema.Number, readOnly: Schema.Boolean, commit: Schema.String })
   ),
   decodeSecrets = decodeRows(Schema.Struct({ webhookId: Schema.String, ciphertext: Bytes }))
 
@@ -33,7 +33,8 @@ const version = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* decodeVersion(sql`
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name,
-      extract(epoch FROM clock_timestamp())::float8 - ${Date.now() / 1_000}::float8 AS skew, pg_is_in_recovery() AS "readOnly"`)
+      extract(epoch FROM clock_timestamp())::float8 - ${Date.now() / 1_000}::float8 AS skew, pg_is_in_recovery() AS "readOnly",
+      current_setting('synchronous_commit') AS commit`)
   const skew = Math.round((row?.skew ?? 0) * 10) / 10
   const findings: Array<Finding> = []
   if ((row?.number ?? 0) < OLDEST * 10_000)
@@ -41,6 +42,14 @@ const version = Effect.gen(function* () {
   else if (row?.readOnly === true)
     findings.push(fault("Postgres", "It is a standby, which is read-only.", "Point DATABASE_URL to the primary.", 5))
   else findings.push(well("Postgres", `version ${row?.name} answers`))
+  if (row?.commit === "off")
+    findings.push(
+      unready(
+        "Durability",
+        "synchronous_commit is off: if Postgres crashes, records and changes are lost that were acknowledged.",
+        "Set it to on, for the role, for the database or in postgresql.conf."
+      )
+    )
   findings.push(
     Math.abs(skew) > SKEW
       ? fault(

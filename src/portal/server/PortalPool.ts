@@ -1,7 +1,7 @@
 /** The sign-in library's connections; it uses its own client for Postgres. */
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
-import { LIFETIME } from "../../runtime/database/Database.ts"
+import { LIFETIME, session } from "../../runtime/database/Database.ts"
 
 export class PortalPool extends Context.Tag("custody/portal/Pool")<PortalPool, pg.Pool>() {}
 
@@ -19,7 +19,7 @@ export const layer = (url: Redacted.Redacted) =>
           maxLifetimeSeconds: Duration.toSeconds(LIFETIME),
           keepAlive: true,
           application_name: "custody-portal",
-          options: "-c timezone=UTC -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000"
+          options: `${session} -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000`
         })
         // The pool replaces a connection that breaks while idle; the next statement reports errors.
         pool.on("error", () => {})

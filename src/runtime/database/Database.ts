@@ -1,7 +1,7 @@
 /**
  * Postgres for the rest of the program: an Effect `SqlClient` over its own pool. API, ledger and worker have separate
  * pools, so a busy worker never delays a reader; a pool without a free connection fails within a second instead of
- * queueing. Every connection uses UTC, has statement timeouts, and returns timestamps in the text form of API responses.
+ * queueing. Every connection uses UTC and read committed, has statement timeouts, and returns timestamps in the text form of API responses.
  * Workarounds for the driver are in pgWorkarounds.ts.
  */
 
@@ -77,6 +77,9 @@ const types: pg.CustomTypesConfig = {
 /** Lifetime of a connection: one that only reads would otherwise stay on a server that became a standby. */
 export const LIFETIME = Duration.minutes(15)
 
+/** Settings of every session, whatever the defaults of its role or database are. */
+export const session = "-c timezone=UTC -c default_transaction_isolation=read\\ committed"
+
 /** A pool with this configuration. */
 const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   const pool = new pg.Pool({
@@ -90,7 +93,7 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
     application_name: `custody-${shape.name}`,
     types,
     options: [
-      "-c timezone=UTC",
+      session,
       `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
       `-c idle_in_transaction_session_timeout=${Duration.toMillis(shape.idleInTransaction ?? Duration.seconds(5))}`,
       `-c lock_timeout=${Math.min(Math.max(5_000, Duration.toMillis(shape.acquire)), Duration.toMillis(shape.statement))}`,

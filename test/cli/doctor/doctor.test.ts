@@ -185,6 +185,19 @@ describe("custody doctor", () => {
     expect(stdout).not.toContain("hunter2")
   })
 
+  test("says that Postgres may lose what was acknowledged", async () => {
+    const database = new URL(app.databaseUrl).pathname.slice(1)
+    await app.sql(`ALTER DATABASE "${database}" SET synchronous_commit = off`)
+    try {
+      expect((await doctor()).about("Durability")).toMatchObject({
+        state: "notice",
+        says: expect.stringContaining("synchronous_commit is off")
+      })
+    } finally {
+      await app.sql(`ALTER DATABASE "${database}" RESET synchronous_commit`)
+    }
+  })
+
   test("lists missing migrations and the command that applies them", async () => {
     const url = new URL((await servers()).postgres)
     url.pathname = "/postgres"
