@@ -101,7 +101,8 @@ for (const [name, commandOf] of Object.entries(proxies)) {
       })
     })
     afterAll(async () => {
-      proxy?.kill()
+      // One that ends by itself waits for open streams.
+      proxy?.kill("SIGKILL")
       await proxy?.exited
       files.remove()
     })
@@ -134,7 +135,8 @@ for (const [name, commandOf] of Object.entries(proxies)) {
 
     test("events arrive while a stream is open, and in a long poll", async () => {
       const key = await bearer()
-      const poll = ask(`${FEED}?from=now&wait=30`, key)
+      const { resumeCursor } = JSON.parse((await ask(`${FEED}?from=now`, key)).text)
+      const poll = ask(`${FEED}?after=${resumeCursor}&wait=30`, key)
       const stream = await open(`${FEED}/stream?from=now`, key)
       let text = ""
       stream.on("data", (chunk) => {
