@@ -144,6 +144,9 @@ const tables = (state: State) => [
   state.accountChanges
 ]
 
+/** A millisecond after a time. */
+export const after = (time: string): string => new Date(Date.parse(time) + 1).toISOString()
+
 /** The later of two times. */
 export const latest = (time: string, other: string | undefined): string => (other !== undefined && other > time ? other : time)
 

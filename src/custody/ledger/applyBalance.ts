@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Amount from "../../values/Amount.ts"
 import type { Balance, BalanceRecord } from "./BalanceHistory.ts"
-import { accountChanged, keyOf, latest, type State } from "./LedgerState.ts"
+import { accountChanged, after, keyOf, latest, type State } from "./LedgerState.ts"
 
 /** The effect of a balance record: none; none because it is old news; a change of the past or of the present's time; a new present amount. */
 interface Applied {
@@ -22,7 +22,7 @@ export const applyBalance = (state: State, record: BalanceRecord, date: string, 
     amount = Amount.canonical(record.amount),
     { asset, vaultId } = record
   const own = record.occurredAt !== undefined
-  const given = latest(record.occurredAt ?? date, own ? undefined : known?.givenAt)
+  const given = record.occurredAt ?? latest(date, known && after(known.givenAt))
   const isPresent = known === undefined || given >= known.givenAt
   const asOf = latest(date, isPresent ? known?.asOf : undefined)
   const row: Balance = { vaultId, asset, amount, asOf, givenAt: given, recordedAt: own ? now : asOf }

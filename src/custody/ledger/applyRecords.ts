@@ -11,7 +11,7 @@ import { applyBalance } from "./applyBalance.ts"
 import { applyTransaction } from "./applyTransaction.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
 import { deletingOf } from "./deletingOf.ts"
-import { type Asset, keyOf, latest, type State, type Vault } from "./LedgerState.ts"
+import { type Asset, after, keyOf, latest, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 
 /** The result of a batch. If there are faults, nothing of it may be written. */
@@ -85,7 +85,8 @@ export const applyRecords = (
     else {
       changed++
       occurrences.push(...outcome)
-      if (outcome.length > 0) dates.set(object, date)
+      // A time of its own in the past says nothing about the next one.
+      if (outcome.length > 0 && Date.parse(happened) >= start) dates.set(object, Math.max(dates.get(object) ?? 0, Date.parse(happened)))
     }
   }
   return { faults, changed, unchanged, stale, occurrences, dates }
@@ -245,11 +246,11 @@ const vault = (
   const known = state.vaults.get(id)
   const away = moved(known, entity.organizationId)
   if (away !== undefined) return away
-  const given = record.occurredAt ?? date
+  const given = record.occurredAt ?? latest(date, known && after(known.givenAt))
   const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt, givenAt: known?.givenAt ?? given }
   if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"
-  if (given < row.givenAt && record.occurredAt !== undefined) return "stale"
-  state.vaults.change(id, { ...row, givenAt: latest(given, row.givenAt) })
+  if (given < row.givenAt) return "stale"
+  state.vaults.change(id, { ...row, givenAt: given })
   const kind = known === undefined ? "vault.created" : "vault.updated"
   return [event(kind, row, date, { vaultId: id, vault: { id, entityId, label, networks, createdAt } })]
 }

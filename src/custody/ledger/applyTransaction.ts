@@ -4,7 +4,7 @@ import type { Occurrence } from "../../events/log/Envelope.ts"
 import type { Kind } from "../../events/log/Kind.ts"
 import * as Amount from "../../values/Amount.ts"
 import { type Transaction as ApiTransaction, type PreviousTransaction, stateFields, transactionFields } from "../../values/Vault.ts"
-import { accountChanged, keyOf, type State, type Transaction, type Vault } from "./LedgerState.ts"
+import { accountChanged, after, keyOf, type State, type Transaction, type Vault } from "./LedgerState.ts"
 import type { RecordOf } from "./Record.ts"
 
 /** A field that is absent from a record keeps its value; null clears it. */
@@ -39,9 +39,6 @@ type TransactionKind = Extract<Kind, `transaction.${string}`>
 
 /** Whether statements count a transaction: confirmed ones, and the fees of failed ones. C-10. */
 const isBooked = ({ fee, status }: Transaction) => status === "confirmed" || (status === "failed" && fee !== null)
-
-/** A millisecond after a time. */
-const after = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /**
  * Applies a record whose references are known. `date` is when it happened, at most now; `now` the time of recording. Old news

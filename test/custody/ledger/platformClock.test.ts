@@ -130,3 +130,31 @@ test("a clock that is set right makes records old until it reaches the time befo
   expectPast((await eventsOf(id)).map(({ date }) => date))
   expect(await list(id, `transactions?hash=${hash(last)}`)).toHaveLength(1)
 })
+
+test("a record without a time stays the newest when older ones come again", async () => {
+  const id = await fresh()
+  const ahead = Date.now() + 240_000
+  const timed = [
+    at(transaction(id, last, { status: "confirmed" }), ahead),
+    at(balance(id, ETH, "1"), ahead),
+    at(vault(id, "entity_a", { label: "a" }), ahead)
+  ]
+  await fed(...timed)
+  await fed(transaction(id, last, { status: "failed" }), balance(id, ETH, "2"), vault(id, "entity_a", { label: "b" }))
+  expect(await fed(...timed)).toEqual(["stale", "stale", "stale"])
+  expect((await list(id, "balances")).map((row) => row.amount)).toEqual(["2"])
+  expect((await app.get(`/v1/vaults/${id}`, key)).json.label).toBe("b")
+})
+
+test("a long history of an asset does not move its present into the future", async () => {
+  const id = await fresh()
+  const start = Date.now() - 3_600_000
+  const history = Array.from({ length: 5_000 }, (_, number) => at(balance(id, ETH, String(number + 1)), start + number))
+  for (let from = 0; from < history.length; from += 1_000)
+    expect((await app.records(history.slice(from, from + 1_000))).json.changed).toBe(1_000)
+  await fed(balance(id, ETH, "7000"))
+  const [present] = await list(id, "balances")
+  expect(present?.amount).toBe("7000")
+  expectPast([String(present?.asOf)])
+  expectPast([(await eventsOf(id)).at(-1)?.date ?? ""])
+})
