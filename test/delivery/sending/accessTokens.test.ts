@@ -55,7 +55,7 @@ beforeAll(async () => {
     WEBHOOK_DNS_SERVERS: dns.address,
     LOG_LEVEL: "debug"
   })
-  key = await feedOrganization(app, 21)
+  key = await feedOrganization(app, 22)
 })
 afterAll(async () => {
   await app.close()
@@ -274,6 +274,22 @@ describe.concurrent("a token server", () => {
     release()
     expect(results(await ended(id))).toEqual(["2xx"])
     expect([receiver.to("/old").length, receiver.to("/new").length]).toEqual([0, 1])
+  })
+
+  test("that gives the refused token again causes no further repetition", async () => {
+    const { id } = await webhookOf(app, key, 21, receiver.url("/same/hook"), { oauth: lying("/same", () => tokenOf("same")) })
+    let count = 0
+    receiver.on("/same/hook", () => new Response("", { status: count++ === 0 ? 200 : 401 }))
+    await feedTransactions(app, [21])
+    await ended(id)
+    await feedTransactions(app, [21, 21, 21])
+    const all = await until("the end of all", async () => {
+      const deliveries = await deliveriesOf(app, key, id)
+      return deliveries.filter(({ status }) => status === "FAILED").length === 3 && deliveries
+    })
+    // Only those that were under way when the token was first refused are repeated.
+    const repeated = all.map(({ attempts }) => Math.max(0, attempts.length - 3))
+    expect(repeated.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(3)
   })
 
   test("whose tokens end early repeats an attempt at once, no more than once", async () => {

@@ -207,14 +207,15 @@ export class AccessTokens {
   }
 
   /**
-   * Whether another attempt with a new token follows a 401 at once: within a minute, only for attempts with the same token,
-   * expired or not.
+   * Whether another attempt with a new token follows a 401 at once. Within a minute, only attempts with the token that was
+   * replaced have one, and only if the server gave another one.
    */
   replaces(webhookId: string, refused: Redacted.Redacted): boolean {
     const isRefused = (token: Redacted.Redacted | undefined) => token !== undefined && Redacted.value(token) === Redacted.value(refused)
+    const isKept = isRefused(this.#kept.get(webhookId)?.value)
     const replaced = this.#replaced.get(webhookId)
-    if (replaced !== undefined) return isRefused(replaced)
-    if (isRefused(this.#kept.get(webhookId)?.value)) this.#kept.delete(webhookId)
+    if (replaced !== undefined) return isRefused(replaced) && !isKept
+    if (isKept) this.#kept.delete(webhookId)
     this.#replaced.set(webhookId, refused)
     return true
   }
