@@ -112,13 +112,13 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
      * Whether the request may be sent: as read when the attempt began, or checked again if that was a while ago. A check
      * that itself took long is repeated only once; otherwise a slow Postgres would block every request.
      */
-    const wanted = (deliveryId: string, via: Via, readAt: number, times = 2): Effect.Effect<boolean> =>
+    const wanted = (begun: AttemptStart, via: Via, readAt: number, times = 2): Effect.Effect<boolean> =>
       Effect.suspend(() => {
         if (times === 0 || performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
         const askedAt = performance.now()
-        return Effect.matchEffect(attempts.wanted(deliveryId, via), {
+        return Effect.matchEffect(attempts.wanted(begun, via), {
           onFailure: () => Effect.succeed(false),
-          onSuccess: (is) => (is ? wanted(deliveryId, via, askedAt, times - 1) : Effect.succeed(false))
+          onSuccess: (is) => (is ? wanted(begun, via, askedAt, times - 1) : Effect.succeed(false))
         })
       })
 
@@ -150,7 +150,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         body: payload,
         secrets,
         credentials,
-        wanted: wanted(begun.id, via, readAt),
+        wanted: wanted(begun, via, readAt),
         fresh
       })
       // Only once for a step.

@@ -67,7 +67,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       return Effect.flatMap(
         decode(sql`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url, w.gateway_credentials,
+            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url, w.updated_at, w.gateway_credentials,
               ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
               -- A queue of recoveries lets new events pass, as long as there are slots in flight.
               ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
@@ -101,7 +101,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number
           )
-          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.cancel_as AS "cancelAs",
+          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.updated_at AS "changedAt", a.cancel_as AS "cancelAs",
             a.paused, a.down, a.joins, a.open_by AS "openBy", a.registered, a.last,
             a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AND a.open_by IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
@@ -183,14 +183,13 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       begin: (beginning: AttemptStartInput) => begin(beginning),
 
       /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active and unchanged since the attempt began. */
-      wanted: (deliveryId: string, via: Via) =>
+      wanted: ({ changedAt, id }: AttemptStart, via: Via) =>
         Effect.map(
           sql`
             SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
-            WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE' AND ${
+            WHERE d.id = ${id} AND w.status = 'ACTIVE' AND w.updated_at = ${changedAt}::timestamptz AND ${
               isOfDrain(via) ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
-            } AND (${cancelReason(sql)}) IS NULL
-              AND NOT EXISTS (SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at < w.updated_at)`,
+            } AND (${cancelReason(sql)}) IS NULL`,
           (rows) => rows.length > 0
         ),
 

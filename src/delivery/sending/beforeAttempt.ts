@@ -32,6 +32,8 @@ export const AttemptStart = Schema.Struct({
   /** The delivery's number within its webhook. C-2. */
   sequence: Schema.Number,
   url: Schema.String,
+  /** When its webhook was changed last: the attempt is withdrawn if that is another time when the request is sent. */
+  changedAt: Schema.String,
   /** Why it is canceled instead of sent; null if it is to be sent. */
   cancelAs: Schema.NullOr(Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")),
   paused: Schema.Boolean,
