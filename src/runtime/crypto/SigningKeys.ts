@@ -62,20 +62,23 @@ export const publish = (isLost = false) =>
     const x = xOf(privateKeyOf(Redacted.value(master.keyOf("signing"))))
     const kid = yield* kidOfX(x)
     const previous = masterKeyPrevious && (yield* kidOf(sealing(Redacted.value(masterKeyPrevious), undefined)))
-    const stored = Effect.map(decodeKids(sql`SELECT kid FROM signing_keys`), (rows) => rows.map((row) => row.kid))
-    if ((yield* stored).includes(kid)) return
+    /** The one that was stored last: a retired key is as wrong as an unknown one. */
+    const newest = Effect.map(decodeKids(sql`SELECT kid FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1`), ([row]) => row?.kid)
+    if ((yield* newest) === kid) return
     yield* sql.withTransaction(
       Effect.gen(function* () {
         // Of two processes that store the first key at once, one finds the other's.
         yield* sql`LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
-        const kids = yield* stored
-        if (kids.length > 0 && !isLost && !kids.includes(kid) && (previous === undefined || !kids.includes(previous)))
+        const now = yield* newest
+        if (!isLost && now !== undefined && now !== kid && now !== previous)
           return yield* new InvalidSettings({
             faults: [
               "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt` with the new one first."
             ]
           })
-        yield* sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT DO NOTHING`
+        yield* sql`
+          INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")})
+          ON CONFLICT (kid) DO UPDATE SET created_at = clock_timestamp() WHERE ${isLost}`
       })
     )
   })
