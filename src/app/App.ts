@@ -26,7 +26,7 @@ import { DataDir } from "../runtime/embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "../runtime/embedded/Process.ts"
 import * as EmbeddedTemporal from "../runtime/embedded/Temporal.ts"
 import type { Role } from "../runtime/settings/roles.ts"
-import { isClearText, Settings } from "../runtime/settings/Settings.ts"
+import { InvalidSettings, isClearText, Settings } from "../runtime/settings/Settings.ts"
 import { unknownSettings } from "../runtime/settings/unknownSettings.ts"
 import { TemporalAddress, TemporalConnection } from "../runtime/temporal/Connection.ts"
 import { databaseUrl } from "./Base.ts"
@@ -206,9 +206,12 @@ const warnings = (settings: typeof Settings.Service) =>
       yield* Effect.logWarning(`${name} is not a setting and has no effect. The nearest setting is ${nearest}.`)
   })
 
-/** Reports a port in use before anything starts; other address errors appear when the listener starts. */
+/** Reports a port in use, or used twice, before anything starts; other address errors appear when the listener starts. */
 const portsFree = Effect.flatMap(Settings, (settings) =>
   Effect.gen(function* () {
+    // The system would let them share it, and distribute connections at random.
+    if (settings.port !== 0 && settings.port === settings.platformPort)
+      return yield* new InvalidSettings({ faults: [`PLATFORM_PORT: read “${settings.platformPort}”, expected another port than PORT's.`] })
     for (const [name, setting, host, port] of [
       ["public API", "PORT", settings.host, settings.port],
       ["platform listener", "PLATFORM_PORT", settings.platformHost, settings.platformPort]

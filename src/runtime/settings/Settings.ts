@@ -93,13 +93,8 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
   }
   both(["TEMPORAL_TLS_CERT_FILE", values.temporalTlsCertFile], ["TEMPORAL_TLS_KEY_FILE", values.temporalTlsKeyFile])
   both(["WEBHOOK_CLIENT_CERT_FILE", values.webhookClientCertFile], ["WEBHOOK_CLIENT_KEY_FILE", values.webhookClientKeyFile])
-  if (sharePort(values)) faults.push(`PLATFORM_PORT: read “${values.platformPort}”, expected another port than PORT's.`)
   return faults
 }
-
-/** Whether both listeners have the same port on one address. The system would let them, and distribute connections at random. */
-const sharePort = ({ host, platformHost, platformPort, port }: Values): boolean =>
-  port !== 0 && port === platformPort && (host === platformHost || [host, platformHost].some((one) => one === "0.0.0.0" || one === "::"))
 
 /** Whether API keys would be sent in clear text: the address is not on loopback, and no known component terminates TLS. */
 export const isClearText = ({ host, tlsCertFile, trustedProxies }: Values): boolean =>

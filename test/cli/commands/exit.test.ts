@@ -92,7 +92,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
     const [tls, ports, wildcard, master, token] = await Promise.all([
       run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }),
       run(["start"], { PORT: "18099", PLATFORM_PORT: "18099" }),
-      run(["start"], { HOST: "0.0.0.0", PORT: "18099", PLATFORM_PORT: "18099" }),
+      run(["start", "--roles", "api"], { HOST: "localhost", PORT: "18099", PLATFORM_PORT: "18099" }),
       run(["start"], { MASTER_KEY: "" }),
       run(["start", "--roles", "api"], { PLATFORM_TOKEN: "" })
     ])
