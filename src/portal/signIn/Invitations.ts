@@ -65,7 +65,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
         WHERE i.token_hash = ${hash(token)} AND i.email = lower(u.email) AND i.used_at IS NULL AND i.expires_at > clock_timestamp()
           AND u.status = 'active' AND o.deleting_at IS NULL
-        ${lock ? sql`FOR UPDATE OF i FOR SHARE OF u` : sql``}`)
+        ${lock ? sql`FOR SHARE OF u FOR UPDATE OF i` : sql``}`)
 
     return {
       /**
