@@ -124,7 +124,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect([events > 250, statements > 0]).toEqual([true, true])
     const stored = JSON.parse(fs.readFileSync(env.KEPT, "utf8")).keys
     // A key that is published later is not trusted by itself.
-    await app.insert("INSERT INTO signing_keys (kid, public_key) SELECT 'later', decode(repeat('ab', 32), 'hex')")
+    await app.insert("INSERT INTO signing_keys (kid, public_key, created_at) VALUES ('later', decode(repeat('ab', 32), 'hex'), '2020-01-01')")
     await app.feed([balance("vault_a", "ethereum/native", "3")])
     // From the stored checkpoint on.
     expect(await complete()).toEqual([1, statements])
@@ -221,7 +221,7 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
       transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee }),
       { ...balance("vault_a", "ethereum/native", "7"), occurredAt: `${day(-9)}T12:00:00.000Z` }
     ])
-    await cli(["statements", "seal"], app.env)
+    expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
     const env = { ...environment(), FROM: day(-200), TO: day(-2) }
     // No record of a balance follows from the transactions.
     const found = await run([interpreter, "year.py"], { cwd: folder, env })
