@@ -124,7 +124,9 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     expect([events > 250, statements > 0]).toEqual([true, true])
     const stored = JSON.parse(fs.readFileSync(env.KEPT, "utf8")).keys
     // A key that is published later is not trusted by itself.
-    await app.insert("INSERT INTO signing_keys (kid, public_key, created_at) VALUES ('later', decode(repeat('ab', 32), 'hex'), '2020-01-01')")
+    await app.insert(
+      "INSERT INTO signing_keys (kid, public_key, created_at) VALUES ('later', decode(repeat('ab', 32), 'hex'), '2020-01-01')"
+    )
     await app.feed([balance("vault_a", "ethereum/native", "3")])
     // From the stored checkpoint on.
     expect(await complete()).toEqual([1, statements])
