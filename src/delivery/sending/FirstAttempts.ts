@@ -41,15 +41,16 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           const isAlone = others.length === 0
           const removeClaim = sql`DELETE FROM commands WHERE key = ${claimKey}`
           const allBegun = Deferred.unsafeMake<void>(FiberId.none)
-          let waiting = deliveries.length,
-            isTaken = false
-          const begun = () => {
-            if (--waiting === 0) Deferred.unsafeDone(allBegun, Effect.void)
+          let isTaken = false
+          /** Members that have not begun their request and are not queued. */
+          const unbegun = new Set(deliveries)
+          const begun = (member: Member) => {
+            if (unbegun.delete(member) && unbegun.size === 0) Deferred.unsafeDone(allBegun, Effect.void)
           }
           /** Members that neither have begun, nor wait for a slot, nor are done. */
-          const notYet = new Set(deliveries)
+          const unreached = new Set(deliveries)
           const reached = (member: Member) => {
-            if (notYet.delete(member) && notYet.size === 0 && waiting > 0)
+            if (unreached.delete(member) && unreached.size === 0 && unbegun.size > 0)
               Effect.runFork(Effect.ignore(sql`SELECT pg_notify(${BEGUN_CHANNEL}, ${claimKey})`))
           }
           /** Waits for an attempt until the time is over; it then goes on alone. */
@@ -77,14 +78,12 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
               const release = yield* slots.take(member, until, () => reached(member))
               if (release === undefined) {
                 const outcome = yield* attempts.enqueue(member)
-                begun()
+                begun(member)
                 return outcome
               }
               const asked = { ...member, waitsMs, after: 0, via: "first" as const, ...(isAlone ? { claimKey } : {}) }
-              let hasBegun = false
               const started = yield* attempts.start(asked, release, () => {
-                if (!hasBegun) begun()
-                hasBegun = true
+                begun(member)
                 reached(member)
               })
               if (started === undefined) return IN_FLIGHT
@@ -103,7 +102,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             (member) => Effect.map(first(member), (outcome) => [member, outcome] as const),
             { concurrency: "unbounded" }
           )
-          if (removing !== undefined && waiting === 0) yield* Fiber.join(removing)
+          if (removing !== undefined && unbegun.size === 0) yield* Fiber.join(removing)
           else if (!isTaken) yield* removeClaim
           // A delivery that is alone goes on in this workflow.
           const goOn = outcomes.flatMap(([member, { next }]) =>

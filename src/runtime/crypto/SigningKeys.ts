@@ -52,9 +52,9 @@ const decode = decodeRows(Schema.Struct({ kid: Schema.String, publicKey: Bytes }
 
 /**
  * Stores the public key. Fails if the database is used with another master key, unless that is the previous one: a process with a
- * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `isLost` stores it in any case.
+ * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `previousIsLost` stores it in any case.
  */
-export const publish = (isLost = false) =>
+export const publish = ({ previousIsLost = false } = {}) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
@@ -70,7 +70,7 @@ export const publish = (isLost = false) =>
         // Of two processes that store the first key at once, one finds the other's.
         yield* sql`LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
         const now = yield* newest
-        if (!isLost && now !== undefined && now !== kid && now !== previous)
+        if (!previousIsLost && now !== undefined && now !== kid && now !== previous)
           return yield* new InvalidSettings({
             faults: [
               "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt` with the new one first."
@@ -78,7 +78,7 @@ export const publish = (isLost = false) =>
           })
         yield* sql`
           INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")})
-          ON CONFLICT (kid) DO UPDATE SET created_at = clock_timestamp() WHERE ${isLost}`
+          ON CONFLICT (kid) DO UPDATE SET created_at = clock_timestamp() WHERE ${previousIsLost}`
       })
     )
   })

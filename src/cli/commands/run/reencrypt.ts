@@ -65,7 +65,7 @@ const reencryptAll = Effect.gen(function* () {
   const done = yield* pass
   yield* Effect.sync(() => process.stderr.isTTY && process.stderr.write("\r\u001b[K"))
   yield* audit(sql)
-  yield* publish(true)
+  yield* publish({ previousIsLost: true })
   yield* Console.log(JSON.stringify(done, null, 2))
   const unreadable = Object.values(done).reduce((sum, one) => sum + one.unreadable, 0)
   if (unreadable > 0) {
