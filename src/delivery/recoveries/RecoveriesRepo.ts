@@ -15,6 +15,7 @@ import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
 import { upToBytes } from "../../runtime/database/upToBytes.ts"
+import { isToBeSent } from "../webhooks/cancelWaiting.ts"
 import { Recovery } from "./Recovery.ts"
 
 /** Maximum number of events examined and counted for a preview. */
@@ -127,9 +128,10 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
                 WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
                 ORDER BY e.position DESC LIMIT ${LOOK})
               SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+                LEFT JOIN webhook_queues q ON q.webhook_id = w.id
                 WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}
                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
-                    AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
+                    AND (d.status = 'DELIVERED' OR ${isToBeSent(sql)}))
                   AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`)
             return { since, count: row?.count ?? 0 }
           })

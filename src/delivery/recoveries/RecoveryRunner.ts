@@ -17,7 +17,7 @@ import { transaction } from "../../runtime/database/sql.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import * as Id from "../../values/Id.ts"
 import { insertRecovered } from "../deliveries/insertDeliveries.ts"
-import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
+import { cancelWaiting, isToBeSent } from "../webhooks/cancelWaiting.ts"
 
 /** How long a step runs, in ms; another recovery may wait for its slot. */
 const STEP_MS = 2_000
@@ -99,9 +99,10 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       LEFT JOIN webhooks w ON w.id = ${webhookId} AND s.created_at BETWEEN s.since AND s.until
         AND ${matches(sql, "s")} AND (s.event_kinds IS NULL OR s.kind = ANY(s.event_kinds))
         AND (s.vault_id IS NULL OR s.vault_ids IS NULL OR s.vault_id = ANY(s.vault_ids))
+      LEFT JOIN webhook_queues q ON q.webhook_id = w.id
       LEFT JOIN LATERAL (
-        SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(d.status IN ('PENDING', 'RETRYING', 'HELD')), false) AS waiting,
-          (array_agg(d.status ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id
+        SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(${isToBeSent(sql)}), false) AS waiting,
+          (array_agg(CASE d.status WHEN 'FAILED' THEN 'FAILED' ELSE 'CANCELED' END ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id
         FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
       ORDER BY s.position`)
 

@@ -45,6 +45,10 @@ export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sq
     WHEN ${isOfEarlierUrl(sql)}
       OR d.recovery_id IS NOT NULL AND EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
+/** Whether a delivery `d` to a webhook `w`, with the queue `q` if it has one, will still be sent. One that is to be canceled may wait for minutes. */
+export const isToBeSent = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
+  (d.status IN ('PENDING', 'RETRYING', 'HELD') AND (${cancelReason(sql)}) IS NULL)`
+
 /** Records in the transaction of the change that waiting deliveries are to be canceled. What was down or paused no longer is. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: CancelReason) => sql`
   WITH requested AS (

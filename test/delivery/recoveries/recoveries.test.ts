@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
+import pg from "pg"
 import { type Answer, App } from "../../support/app.ts"
 import { codeOf } from "../../support/problem.ts"
 import { Receiver, receiverEnv, until } from "../../support/receiver.ts"
@@ -21,13 +22,13 @@ beforeAll(async () => {
   ;({ client, close } = await operator())
   await receiver.open()
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h" })
-  const vaults = Array.from({ length: 14 }, (_, number) => [`vault_${number}a`, `vault_${number}b`, `vault_${number}c`]).flat()
+  const vaults = Array.from({ length: 15 }, (_, number) => [`vault_${number}a`, `vault_${number}b`, `vault_${number}c`]).flat()
   await app.feed(
     [
       network("ethereum"),
       asset("ethereum/native"),
       organization("org_a", ["ethereum"]),
-      ...Array.from({ length: 14 }, (_, number) => entity(`entity_${number}`, "org_a")),
+      ...Array.from({ length: 15 }, (_, number) => entity(`entity_${number}`, "org_a")),
       ...vaults.map((id) => vault(id, `entity_${id.replace(/\D/g, "")}`)),
       user("user_a", "org_a", vaults, { organizationRole: "owner" }),
       user("user_m", "org_a", ["vault_8a"]),
@@ -142,6 +143,37 @@ describe.concurrent("what a recovery sends", () => {
     ).toEqual([0, 5])
     const log = (await app.get("/v1/audit-log?action=recovery.created", keys.owner)).json.data
     expect(log.map((entry: Answer["json"]) => entry.target)).toContainEqual({ type: "recovery", id: recovery.id })
+  })
+
+  test("what disabling has not canceled yet is sent again", async () => {
+    let status = 404
+    receiver.on("/14", () => new Response("", { status }))
+    const id = await webhook(14)
+    await feedTransactions(14, 2)
+    await until("two failures", async () => (await deliveries(id)).filter((one: Answer["json"]) => one.attempts.length === 1).length === 2)
+    const holder = new pg.Client({ connectionString: app.databaseUrl })
+    await holder.connect()
+    let recovery: Answer["json"]
+    try {
+      // The cancellation leaves what another transaction has locked for later.
+      await holder.query("BEGIN")
+      await holder.query("SELECT 1 FROM deliveries WHERE webhook_id = $1 FOR UPDATE", [id])
+      await patch(id, { status: "DISABLED" })
+      await patch(id, { status: "ACTIVE" })
+      status = 200
+      recovery = (await recover(id)).json
+      await until("both deliveries", async () => (await get(recovery.id)).progress.created === 2)
+    } finally {
+      await holder.query("ROLLBACK")
+      await holder.end()
+    }
+    expect((await ended(recovery.id)).progress).toEqual(progress(2, 2))
+    expect((await deliveries(id)).map((one: Answer["json"]) => one.status).sort()).toEqual([
+      "CANCELED",
+      "CANCELED",
+      "DELIVERED",
+      "DELIVERED"
+    ])
   })
 
   test("a new webhook gets earlier events, restricted by time, kind, vault and outcome", async () => {
