@@ -82,11 +82,12 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
             LATERAL (SELECT greatest(0, least(a.asked, ${limit}::int - jsonb_array_length(a.ages::jsonb))) AS granted) g
           ON CONFLICT (key) DO UPDATE SET (times, granted, at) = (
             SELECT (ARRAY(SELECT x FROM unnest(k.times || excluded.times[1:n.spent]) x ORDER BY x DESC LIMIT ${limit}::int)
-                || array_fill(excluded.at, ARRAY[g.granted])), g.granted, greatest(r.at, excluded.at)
+                || array_fill(excluded.at, ARRAY[g.granted])), g.granted, excluded.at
             FROM (SELECT CASE
                 WHEN cardinality(r.times) >= ${limit}::int AND (SELECT max(x) FROM unnest(r.times) x) < excluded.at - make_interval(secs => ${blockSeconds}::float8)
                   THEN '{}'::timestamptz[]
-                ELSE ARRAY(SELECT x FROM unnest(r.times) x WHERE x > excluded.at - make_interval(secs => ${windowSeconds}::float8)) END AS times) k,
+                -- A time in the future is from before Postgres' clock was set back.
+                ELSE ARRAY(SELECT least(x, excluded.at) FROM unnest(r.times) x WHERE x > excluded.at - make_interval(secs => ${windowSeconds}::float8)) END AS times) k,
               LATERAL (SELECT cardinality(excluded.times) - excluded.granted AS spent) n,
               LATERAL (SELECT greatest(0, least(excluded.granted, ${limit}::int - cardinality(k.times) - n.spent)) AS granted) g)
           RETURNING key, granted, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages`)
@@ -138,7 +139,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
         decodeLearned(
           direct.query(sql`
             SELECT key, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages
-            FROM recent_attempts WHERE at > clock_timestamp() - make_interval(secs => ${LEARN_S}) AND key LIKE ${`${name}/%`}
+            FROM recent_attempts WHERE at BETWEEN clock_timestamp() - make_interval(secs => ${LEARN_S}) AND clock_timestamp() AND key LIKE ${`${name}/%`}
               AND cardinality(times) >= ${limit}::int ORDER BY at DESC LIMIT 1000`)
         )
       ),

@@ -63,8 +63,10 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
           FROM unnest(${batch.map(({ key }) => key)}::text[], ${batch.map(({ spent }) => spent)}::float8[], ${batch.map(({ waiters }) => waiters.length)}::int[])
             AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
           ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
-            SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
-            FROM (SELECT least(${burst}::float8, b.tokens + ${perMs * 1_000}::float8 * greatest(0, extract(epoch FROM excluded.at - b.at)))
+            -- The time since the last sync is 0 if Postgres' clock was set back since.
+            SELECT t.tokens - g.granted, g.granted, n.now
+            FROM (SELECT clock_timestamp() AS now) n,
+              LATERAL (SELECT least(${burst}::float8, b.tokens + ${perMs * 1_000}::float8 * greatest(0, extract(epoch FROM n.now - b.at)))
                 - (${burst}::float8 - excluded.tokens - excluded.granted) AS tokens) t,
               LATERAL (SELECT least(excluded.granted, greatest(0, floor(t.tokens)))::int AS granted) g)
           RETURNING key, tokens, granted`)

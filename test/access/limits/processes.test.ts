@@ -135,6 +135,32 @@ describe("three API processes", () => {
     }
   })
 
+  test("refill a key's limit after Postgres' clock was set back", async () => {
+    const { key, secret } = await app.key("user_a")
+    const used = async () => {
+      await statuses([await ask(0, withKey(secret))])
+      return (await app.sql("SELECT 1 FROM rate_buckets WHERE key LIKE '%' || $1 AND at <= clock_timestamp()", [key.id])).length === 1
+    }
+    await until("the shared count", used)
+    await app.sql("UPDATE rate_buckets SET at = at + interval '1 hour' WHERE key LIKE '%' || $1", [key.id])
+    await until("a count of the clock as it is now", used)
+  })
+
+  test("unblock an address in time after Postgres' clock was set back", async () => {
+    const from = { "x-forwarded-for": "198.51.100.4" }
+    const name = "%198.51.100.4%"
+    await statuses([await askPatiently(0, { ...from, ...withKey("nonsense") })])
+    const shared = () =>
+      app.sql("SELECT max(x) <= clock_timestamp() AS past FROM recent_attempts, unnest(times) x WHERE key LIKE $1", [name])
+    await until("the shared count", async () => (await shared())[0]?.["past"] === true)
+    await app.sql(
+      "UPDATE recent_attempts SET at = at + interval '1 hour', times = ARRAY(SELECT x + interval '1 hour' FROM unnest(times) x) WHERE key LIKE $1",
+      [name]
+    )
+    await statuses([await askPatiently(1, { ...from, ...withKey("nonsense") })])
+    await until("times of the clock as it is now", async () => (await shared())[0]?.["past"] === true)
+  })
+
   test("reject an address a second after it failed elsewhere, at any process", async () => {
     const { secret } = await app.key("user_a")
     const from = { "x-forwarded-for": "198.51.100.3" }
