@@ -5,7 +5,7 @@ import { type Activities, type SealInput, taskQueuesOf } from "./contract.ts"
 /** Parts per run, so that a history stays short however many vaults there are. */
 const PARTS = 100
 
-export async function sealStatements({ after }: SealInput): Promise<void> {
+export async function sealStatements({ after }: SealInput = { after: "" }): Promise<void> {
   const activities = proxyActivities<Activities>({
     taskQueue: taskQueuesOf(workflowInfo().taskQueue).background,
     startToCloseTimeout: "10 minutes",

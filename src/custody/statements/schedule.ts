@@ -6,7 +6,6 @@ import { createSchedule } from "../../runtime/temporal/createSchedule.ts"
 export const schedule = createSchedule({
   name: "seal-statements",
   workflowType: workflows.sealStatements,
-  args: [{ after: "" }],
   spec: { intervals: [{ every: "1 minute" }] },
   catchupWindow: "1 minute"
 })

@@ -146,7 +146,6 @@ export class ExpiringKeys extends Effect.Service<ExpiringKeys>()("custody/Expiri
 export const schedule = createSchedule({
   name: "expiring-keys",
   workflowType: workflows.announceExpiringKeys,
-  args: [],
   spec: { intervals: [{ every: "10 minutes" }] },
   catchupWindow: "1 minute"
 })

@@ -132,7 +132,6 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 export const schedule = createSchedule({
   name: "retention",
   workflowType: workflows.retain,
-  args: [],
   spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
   catchupWindow: "1 day"
 })

@@ -22,7 +22,7 @@ const toStandardError = (line: string): void => {
 }
 let write = toStandardError
 
-/** Writes lines that are not log records of the program, such as native code's, to the log. */
+/** Writes a line that is not a log record of the program, such as native code's, to the log. */
 export const writeLine = (line: string): void => write(masked(line))
 
 /** Sends the log to a file while the scope is open, for a command that draws on the screen. */
@@ -81,9 +81,16 @@ const pretty = Logger.make((options) => {
 const errors = Metric.counter("custody_log_errors_total", { description: "Errors in the log, each of which an operator should read" })
 // An increase is visible only in a metric that was there before.
 errors.unsafeUpdate(0, [])
+const count = () => errors.unsafeUpdate(1, [])
 const counting = Logger.make(({ logLevel }) => {
-  if (logLevel.ordinal >= LogLevel.Error.ordinal) errors.unsafeUpdate(1, [])
+  if (logLevel.ordinal >= LogLevel.Error.ordinal) count()
 })
+
+/** Writes an error that is not a log record of the program. */
+export const writeError = (line: string): void => {
+  count()
+  writeLine(line)
+}
 
 /** The program's logger, as configured. */
 export const layer = Layer.unwrapEffect(

@@ -4,19 +4,18 @@ import { Effect } from "effect"
 import { TemporalConnection } from "./Connection.ts"
 import { temporalCall } from "./temporalCall.ts"
 
-/** A schedule. Starts never overlap. */
+/** A schedule. Starts never overlap, and have no arguments: they would stay encrypted with the master key of the schedule's first day. */
 export interface NewSchedule {
   /** Begins the ids of the schedule and of its workflows. */
   readonly name: string
   readonly workflowType: string
-  readonly args: ReadonlyArray<unknown>
   readonly spec: ScheduleOptions["spec"]
   /** How long after its time a start is still made up for, if Temporal was down. */
   readonly catchupWindow: "1 minute" | "1 day"
 }
 
 /** Creates a schedule if it is missing. */
-export const createSchedule = ({ args, catchupWindow, name, spec, workflowType }: NewSchedule) =>
+export const createSchedule = ({ catchupWindow, name, spec, workflowType }: NewSchedule) =>
   Effect.gen(function* () {
     const { ready, taskQueue } = yield* TemporalConnection
     const { client } = yield* ready
@@ -29,7 +28,6 @@ export const createSchedule = ({ args, catchupWindow, name, spec, workflowType }
           type: "startWorkflow",
           workflowType,
           taskQueue,
-          args: [...args],
           workflowId: `${name}-${taskQueue}`
         }
       })

@@ -1,7 +1,7 @@
 /** The SDK's log. Its native core has a logger of its own; only errors matter, and they go to the program's log. */
 import { DefaultLogger } from "@temporalio/worker/lib/logger"
 import { Runtime } from "@temporalio/worker/lib/runtime"
-import { writeLine } from "../telemetry/Log.ts"
+import { writeError } from "../telemetry/Log.ts"
 
 const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
 
@@ -9,7 +9,7 @@ const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?
 export const installRuntime = (): void => {
   Runtime.install({
     logger: new DefaultLogger("ERROR", ({ message, meta }) => {
-      writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
+      writeError(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
     }),
     telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
     // The program handles its own signals.

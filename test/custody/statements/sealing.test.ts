@@ -83,9 +83,14 @@ describe("sealing statements", () => {
     // The schedule runs within a minute, and the killed worker's part is repeated within the heartbeat timeout.
     await until("every statement", async () => (await sealedCount()) >= (VAULTS + 1) * DAYS, 240)
     await whole()
-    const { info, policies, spec } = (await describeSchedule(client, scheduleId)) as Awaited<ReturnType<typeof describeSchedule>> & {
+    const { action, info, policies, spec } = (await describeSchedule(client, scheduleId)) as Awaited<
+      ReturnType<typeof describeSchedule>
+    > & {
+      readonly action: { readonly args?: ReadonlyArray<unknown> }
       readonly policies: { readonly overlap: string }
     }
+    // An argument would stay encrypted with a key that is rotated.
+    expect(action.args ?? []).toEqual([])
     expect([policies.overlap, spec.intervals?.map(({ every }) => every)]).toEqual(["SKIP", [60_000]])
     expect(info.runningActions.length).toBeLessThanOrEqual(1)
     await close()
