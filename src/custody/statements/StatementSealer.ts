@@ -1,6 +1,6 @@
 /**
  * Seals statements: each vault has a statement for every day from `STATEMENT_HISTORY` before it was first recorded here,
- * sealed `STATEMENT_DELAY` after the day. A day that late records changed is compared with its statement, and gets
+ * sealed `STATEMENT_DELAY` after the day, by the clock of Postgres or of this process, whichever is behind. A day that late records changed is compared with its statement, and gets
  * another revision if they differ. Each statement is announced by an event. Each step is one transaction that extends the
  * vault's chain by a few days, so a process may be killed anywhere and another one continues. A step holds the
  * organization's event stream, as the ledger does: what a statement counts, and what was recorded late, is exact, and
@@ -86,13 +86,15 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     for (const outcome of outcomes) Metric.tagged(counted, "outcome", outcome).unsafeUpdate(0, [])
 
     const startOf = sql.literal("v.recorded_at - history.span")
-    const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span, (clock_timestamp() - ${delay}::float8 * interval '1 second')::date AS due) history`
+    const spans = () => sql`
+      (SELECT ${history}::float8 * interval '1 second' AS span,
+        (least(clock_timestamp(), ${new Date().toISOString()}::timestamptz) - ${delay}::float8 * interval '1 second')::date AS due) history`
 
     /** Vaults with statements to seal or compare, by id. */
     const dueVaults = (after: string) =>
       decodeVaults(sql`
       SELECT v.id, v.organization_id AS "organizationId", (${startOf})::date::text AS start
-      FROM ${spans} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
+      FROM ${spans()} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
       WHERE v.id > ${after} AND (
         (c.vault_id IS NULL AND (${startOf})::date < history.due) OR c.next_date < history.due
         OR c.first_date > (${startOf})::date OR EXISTS (SELECT 1 FROM statement_changes n WHERE n.vault_id = v.id))
@@ -190,7 +192,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
           const streams = yield* EventLog.lock(sql, [vault.organizationId])
           const chain = yield* chainOf(vault)
           if (chain === undefined || streams.of.size === 0) return { sealed: 0, revised: 0, isDone: true }
-          const due = new Date(streams.now - Duration.toMillis(statementDelay)).toISOString().slice(0, 10)
+          const due = new Date(Math.min(streams.now, Date.now()) - Duration.toMillis(statementDelay)).toISOString().slice(0, 10)
           if (chain.reviseFrom !== null && chain.reviseFrom < chain.nextDate)
             return { ...(yield* revise(streams, vault, chain.reviseFrom, chain, most)), isDone: false }
           const earlier = vault.start < chain.firstDate

@@ -1,6 +1,7 @@
 /**
  * Checkpoints of the hash chains of entities for midnights that no event has followed yet; others are written with the next event
- * (EventLog.ts). Every process does this, and none repeats what another has done. C-3.
+ * (EventLog.ts). Every process does this, and none repeats what another has done. A day is over when the clocks of Postgres and of
+ * the process say so. C-3.
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -28,7 +29,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
           const { now, of } = yield* lock(sql, [organizationId])
           const stream = of.get(organizationId)
           if (stream === undefined) return
-          const today = midnight(now) / 1_000
+          const today = Math.min(midnight(now), midnight(Date.now())) / 1_000
           yield* sql`
             INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
             SELECT n.id, n.organization_id, 0, decode(repeat('00', 32), 'hex'), to_timestamp(${today}::float8) - interval '1 day'
@@ -53,7 +54,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
       for (;;) {
         const due = yield* decodeIds(sql`
           SELECT organization_id AS id FROM event_streams
-          WHERE sealed_until < date_trunc('day', clock_timestamp(), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`)
+          WHERE sealed_until < date_trunc('day', least(clock_timestamp(), ${new Date().toISOString()}::timestamptz), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`)
         for (const { id } of due) yield* sealOrganization(id)
         if (due.length < ORGANIZATIONS) return
       }

@@ -1,8 +1,7 @@
 /**
  * Writes the event log. Events are recorded in the transaction of the change that causes them, so both are committed or
  * neither is. A writer first locks the organization's event stream and holds the lock until the commit. Positions are
- * therefore dense and in commit order, and an organization's ids and dates ascend with them, by the clock of Postgres
- * only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
+ * therefore dense and in commit order, and an organization's ids ascend with them, by the clock of Postgres only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
  * hints. Spec: Emission and log. Decisions D-17, D-18.
  */
 
@@ -20,6 +19,9 @@ import { receivers } from "./matching.ts"
 export const CHANNEL = "custody_events",
   OUTBOX_CHANNEL = "custody_outbox"
 
+/** How far Postgres' clock may be set back without dates being earlier than those before, in ms. */
+const SET_BACK_MS = 5 * 60_000
+
 /** An organization's locked stream. Mutable: it advances with the events that are recorded while it is locked. */
 export interface Stream {
   readonly organizationId: string
@@ -34,7 +36,9 @@ export interface Stream {
 /** Streams by organization, with the time of the lock. */
 export interface Streams {
   readonly of: ReadonlyMap<string, Stream>
-  /** A time in ms later than these organizations' events: now, unless the clock was set back. */
+  /** A time in ms later than the ids of these organizations' events: now, unless the clock was set back. */
+  readonly idsFrom: number
+  /** The time of recording in ms: the same, or now if the clock was set back by more than {@link SET_BACK_MS}. */
   readonly now: number
   /** The latest dates in ms of objects that recently changed more than once in a batch. */
   readonly dates: ReadonlyMap<string, number>
@@ -71,10 +75,12 @@ export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organ
     ({ clock, id, position }): ReadonlyArray<Stream> =>
       id === null || position === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0) }]
   )
-  const now = Math.max(...rows.map((row) => Math.floor(row.now)), ...streams.map(({ clock }) => clock + 1))
+  const clock = Math.max(...rows.map((row) => Math.floor(row.now)))
+  const idsFrom = Math.max(clock, ...streams.map((stream) => stream.clock + 1))
+  const now = idsFrom > clock + SET_BACK_MS ? clock : idsFrom
   const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
   const dates = new Map(Object.entries(rows[0]?.dates ?? {}))
-  return { of, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
+  return { of, idsFrom, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
 })
 
 /** The chains of entities, extended with the recorded events. C-3. */
@@ -98,7 +104,7 @@ const extended = Effect.fnUntraced(function* (
 
 /** Gives events their ids, in the given order: rows may refer to them before they are recorded. */
 export const identify = (streams: Streams, occurrences: ReadonlyArray<Occurrence<Kind>>): ReadonlyArray<string> => {
-  const ids = Id.ascending("evt", streams.now, occurrences.length)
+  const ids = Id.ascending("evt", streams.idsFrom, occurrences.length)
   for (const [index, { recordedIn }] of occurrences.entries()) recordedIn?.push(ids[index] ?? "")
   return ids
 }

@@ -158,3 +158,21 @@ test("a long history of an asset does not move its present into the future", asy
   expectPast([String(present?.asOf)])
   expectPast([(await eventsOf(id)).at(-1)?.date ?? ""])
 })
+
+test("after the database's clock was ahead, records are dated by the clock as it is", async () => {
+  const id = await fresh()
+  // The newest event has an id of then.
+  await app.sql("UPDATE event_streams SET clock = now() + interval '26 hours' WHERE organization_id = 'org_a'")
+  const before = Date.now()
+  expect(await fed(balance(id, ETH, "20"))).toEqual(["changed"])
+  const [{ asOf = "" } = {}] = await list(id, "balances")
+  expect(Math.abs(Date.parse(asOf) - before)).toBeLessThan(60_000)
+  const later = Date.parse(asOf) + 1
+  await until("a later time", () => Date.now() > later)
+  expect(await fed(at(balance(id, ETH, "21"), later))).toEqual(["changed"])
+  expect((await list(id, "balances")).map(({ amount }) => amount)).toEqual(["21"])
+  const events = await eventsOf(id)
+  expect(events.map(({ kind }) => kind)).toEqual(["vault.created", "balance.updated", "balance.updated"])
+  expectPast(events.map(({ date }) => date))
+  await app.sql("UPDATE event_streams SET clock = now() WHERE organization_id = 'org_a'")
+})

@@ -2,7 +2,7 @@
  * Sealing in operation: by the schedule on a real Temporal server, with workers that are killed halfway, in
  * parts, and by several sealers at once. C-6.
  */
-import { beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, setSystemTime, test } from "bun:test"
 import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { type SigningKeySet, verifyStatementChain } from "../../../src/client/index.ts"
@@ -95,6 +95,22 @@ describe("sealing statements", () => {
     expect(info.runningActions.length).toBeLessThanOrEqual(1)
     await close()
     await second.end()
+  })
+
+  test("seals no day that only the clock of Postgres has ended", async () => {
+    const id = await fresh()
+    const newest = async () => {
+      await sealer((one) => one.seal("", 60_000))
+      return (await list(id))[0]?.date
+    }
+    // Beside this process, Postgres is ahead by a day.
+    setSystemTime(Date.now() - 86_400_000)
+    try {
+      expect(await newest()).toBe(dayOf(-2))
+    } finally {
+      setSystemTime()
+    }
+    expect(await newest()).toBe(dayOf(-1))
   })
 
   test("runs in parts, each of which continues where the last ran out of time", async () => {
