@@ -35,7 +35,7 @@ export interface Waiting {
   place: Place
   /** The next events that the reader can see and that match its filter, oldest first. */
   readonly onEvents: (rows: ReadonlyArray<FeedRow>) => void
-  /** There is more than is delivered: the reader must read from its position, and no longer waits. */
+  /** There is more than is delivered, or another event at the position: the reader must read from it, and no longer waits. */
   readonly onBehind: () => void
   /** The key or session is no longer valid, or lost its scope; the reader no longer waits. */
   readonly onRefused: () => void
@@ -43,6 +43,8 @@ export interface Waiting {
 
 interface Followed {
   position: number
+  /** The id of the event at the position; null if it is not known. */
+  id: string | null
   /** A time in ms: every event after the position was recorded at it or later. */
   at: number
   readonly waiting: Set<Waiting>
@@ -57,12 +59,21 @@ interface Recorded {
   readonly at: number
 }
 
-const Row = Schema.Struct({ ...FeedRow.fields, audience: Schema.NullOr(Schema.Array(Schema.String)) })
+/** `follows`: whether the log still has the event at the position after which it was read. */
+const Row = Schema.Struct({ ...FeedRow.fields, audience: Schema.NullOr(Schema.Array(Schema.String)), follows: Schema.Boolean })
 type Row = typeof Row.Type
 // Up to hundreds of events at a time, while readers wait for them.
 const castEvents = castRows(Row)
 const decodeAccess = decodeRows(Schema.Struct({ userId: Schema.String, id: Schema.String })),
-  decodeEnds = decodeRows(Schema.Struct({ id: Schema.String, end: Schema.Number, clock: Schema.Number, now: Schema.Number }))
+  decodeEnds = decodeRows(
+    Schema.Struct({
+      id: Schema.String,
+      end: Schema.Number,
+      eventId: Schema.NullOr(Schema.String),
+      clock: Schema.Number,
+      now: Schema.Number
+    })
+  )
 
 /** Whether a filter matches an event. */
 export const matches = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
@@ -126,56 +137,68 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))) &&
       (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
 
+    const sendAway = ({ waiting }: Followed) => {
+      for (const one of [...waiting]) {
+        leave(one)
+        one.onBehind()
+      }
+    }
+
     /** Delivers the next events of an organization. Returns whether there are more. */
     const deliverNext = Effect.fnUntraced(function* (organizationId: string, followed: Followed, { at, end, latest }: Recorded) {
       if (end - followed.position > BEHIND) {
-        for (const one of [...followed.waiting]) {
-          leave(one)
-          one.onBehind()
-        }
+        sendAway(followed)
         return false
       }
       const until = Math.min(end, followed.position + BATCH)
       // Limited by id, too, so that Postgres opens only the tables of these days.
       const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
       const rows = yield* castEvents(sql`
-        SELECT ${sql.literal(feedColumns)}, e.audience
+        SELECT ${sql.literal(feedColumns)}, e.audience,
+          (${followed.id}::text IS NULL OR EXISTS (SELECT 1 FROM events p WHERE p.id = ${followed.id})) AS follows
         FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
         WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
           AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`)
+      // The database was restored to a time before that event.
+      if (rows[0]?.follows === false) {
+        sendAway(followed)
+        return false
+      }
       const all = new Set(followed.waiting)
       yield* recheck([...all])
       // Positions are dense, so the last row has the position up to which this reads.
       const [last] = rows.slice(-1)
       const place = until === end || last === undefined ? { position: until, at, id: last?.id ?? null } : placeOf(last)
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
-      let reached = until
+      let reached: Place = place
       for (const one of followed.waiting) {
         if (one.place.position >= until) continue
         if (!all.has(one)) {
           // It joined meanwhile, so its access was not read: the next round begins at its position.
-          reached = Math.min(reached, one.place.position)
+          if (one.place.position < reached.position) reached = one.place
           continue
         }
         const seen = rows.filter((row) => row.position > one.place.position && matches(one.filter, row) && sees(one.principal, row, has))
         one.place = place
         if (seen.length > 0) one.onEvents(seen)
       }
-      followed.position = reached
-      if (reached === end) followed.at = at
-      return reached < end
+      followed.position = reached.position
+      followed.id = reached.id
+      if (reached.position === end) followed.at = at
+      return reached.position < end
     })
 
     let failing = false
     const poll = Effect.gen(function* () {
       const ids = [...streams.keys()]
       const ends = yield* decodeEnds(sql`
-        SELECT organization_id AS id, position AS end, CASE WHEN isfinite(clock) THEN ceil(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+        SELECT organization_id AS id, position AS end, event_id AS "eventId", CASE WHEN isfinite(clock) THEN ceil(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
           floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
         FROM event_streams WHERE organization_id = ANY(${ids}::text[])`)
-      for (const { clock, end, id, now } of ends) {
+      for (const { clock, end, eventId, id, now } of ends) {
         const followed = streams.get(id)
         if (followed === undefined) continue
+        if (end < followed.position || (end === followed.position && followed.id !== null && eventId !== followed.id)) sendAway(followed)
         const recorded = { end, latest: clock, at: now - LONGEST_WRITE }
         while (followed.waiting.size > 0 && followed.position < end) {
           if (!(yield* deliverNext(id, followed, recorded))) break

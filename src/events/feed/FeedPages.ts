@@ -11,7 +11,7 @@ import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { oldestTime } from "../log/logWindow.ts"
-import { BEGINNING, open, type Place, seal } from "./cursor.ts"
+import { open, type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, type FeedPage, FeedRepo } from "./FeedRepo.ts"
 import { OpenReaders } from "./OpenReaders.ts"
@@ -67,8 +67,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
           "This cursor is older than the log. Continue from oldestCursor; earlier events are no longer available.",
           { members: { oldestCursor: yield* oldestCursor } }
         )
-      // Before the first event there is nothing that could have been replaced.
-      if (place.position > BEGINNING && !(yield* feed.has(organizationId, place)))
+      if (!(yield* feed.has(organizationId, place)))
         return yield* problem(
           "cursor_gone",
           "The log has another event at this cursor's place: it was restored from a backup, or the organization was recorded again. Read everything again from oldestCursor.",
@@ -132,6 +131,8 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
             : problem("revoked_api_key", "The API key was revoked, has expired, or is no longer allowed from this address.", rejected)
         if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
         reader = current
+        // The database was restored to an earlier time: the next request with the same cursor is told so.
+        if (!(yield* feed.has(reader.organizationId, page.place))) break
         page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
       }
       return page

@@ -238,19 +238,22 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
 
       /**
        * Whether the log has the place of a cursor: its event has its position. Not so after a restored backup, or when the
-       * organization was deleted and recorded again. An event that is older than the log can no longer be compared. C-9.
+       * organization was deleted and recorded again. An event that is older than the log can no longer be compared, and before the
+       * first event there is nothing that could have been replaced. C-9.
        */
       has: (organizationId: string, { id, position }: Place): Effect.Effect<boolean> =>
-        Effect.map(
-          direct.query(sql`
+        position === BEGINNING
+          ? Effect.succeed(true)
+          : Effect.map(
+              direct.query(sql`
             SELECT 1 FROM event_streams s WHERE s.organization_id = ${organizationId} AND CASE
               WHEN ${position}::bigint > s.position THEN false
               WHEN ${id}::text IS NULL THEN true
               WHEN ${position}::bigint = s.position THEN s.event_id = ${id}
               WHEN ${id} < ${oldestId("evt")} THEN true
               ELSE EXISTS (SELECT 1 FROM events e WHERE e.id = ${id} AND e.organization_id = s.organization_id AND e.position = ${position}) END`),
-          (rows) => rows.length > 0
-        ).pipe(Effect.orDie),
+              (rows) => rows.length > 0
+            ).pipe(Effect.orDie),
 
       /** The position before the first event that can still be read. */
       oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {

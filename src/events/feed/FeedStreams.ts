@@ -97,6 +97,8 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
             stream.principal = current
             checkedAt = performance.now()
           }
+          // The database was restored to an earlier time: the reader learns it from its cursor.
+          if (!(yield* feed.has(stream.principal.organizationId, stream.place))) return end(stream)
           // A stream that ended while it waited for its turn no longer reads.
           const read = Effect.suspend(() =>
             stream.ended ? Effect.succeedNone : Effect.asSome(feed.page(stream.principal, stream.filter, stream.place, PAGE))

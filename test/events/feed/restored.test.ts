@@ -4,6 +4,7 @@ import { seal } from "../../../src/events/feed/cursor.ts"
 import { sealing } from "../../../src/runtime/crypto/MasterKey.ts"
 import * as Id from "../../../src/values/Id.ts"
 import { useApi } from "../../support/api.ts"
+import { until } from "../../support/receiver.ts"
 import { smallest, transaction } from "../../support/records.ts"
 
 const app = useApi()
@@ -52,6 +53,50 @@ test("a cursor is gone where the log has another event at its place", async () =
   // A cursor from before the backup is still good, and misses nothing.
   expect((await read(`&after=${kept}`)).json.data).toHaveLength(7)
 })
+
+/** A stream as it arrives. */
+const follow = async () => {
+  const response = await app.send("api", `${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${key}` } })
+  const seen = { text: "" }
+  const ended = (async () => {
+    const decoder = new TextDecoder()
+    for await (const part of response.body ?? []) seen.text += decoder.decode(part, { stream: true })
+  })()
+  const all = (pattern: RegExp) => seen.text.match(pattern) ?? []
+  await until("the stream's first cursor", () => all(/^: at /gm).length > 0)
+  return {
+    ended,
+    events: () => all(/^event: webhook-event$/gm).length,
+    cursor: () =>
+      all(/^: at \S+$/gm)
+        .at(-1)
+        ?.slice(5)
+  }
+}
+
+for (const [title, lost, recorded] of [
+  ["fewer", 5, 2],
+  ["as many", 3, 3],
+  ["more", 3, 6]
+] as const)
+  test(`open readers learn that the log was restored and has ${title} events now`, async () => {
+    await record(2)
+    const before = await position()
+    const stream = await follow()
+    await record(lost)
+    await until("the stream's events", () => stream.events() === lost)
+    const end = await cursorNow()
+    const waiting = read(`&after=${end}&wait=30`)
+    await restoreTo(before)
+    await record(recorded)
+    await stream.ended
+    expect(stream.events()).toBe(lost)
+    expect((await read(`&after=${stream.cursor()}`)).json).toMatchObject({ status: 410, code: "cursor_gone" })
+    // It is told at once if it came after the restore.
+    const { data = [], resumeCursor = end } = (await waiting).json
+    expect(data).toEqual([])
+    expect((await read(`&after=${resumeCursor}`)).json).toMatchObject({ status: 410, code: "cursor_gone" })
+  })
 
 test("a cursor at the end of an idle log stays valid", async () => {
   const end = await cursorNow()
