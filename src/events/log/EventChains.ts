@@ -6,7 +6,9 @@
 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
+import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dayOf, nameOf } from "../../runtime/database/Partitions.ts"
 import { loggingFailure } from "../../runtime/telemetry/loggingFailure.ts"
 import { midnight } from "./chain.ts"
 import { lock } from "./EventLog.ts"
@@ -23,13 +25,12 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     const sql = yield* SqlClient.SqlClient
 
     /** Writes checkpoints for past midnights, for every entity of an organization. */
-    const sealOrganization = (organizationId: string) =>
+    const sealOrganization = (organizationId: string, until: number) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const { now, of } = yield* lock(sql, [organizationId])
-          const stream = of.get(organizationId)
+          const stream = (yield* lock(sql, [organizationId])).of.get(organizationId)
           if (stream === undefined) return
-          const today = Math.min(midnight(now), midnight(Date.now())) / 1_000
+          const today = until / 1_000
           yield* sql`
             INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
             SELECT n.id, n.organization_id, 0, decode(repeat('00', 32), 'hex'), to_timestamp(${today}::float8) - interval '1 day'
@@ -49,13 +50,18 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
         })
       )
 
-    /** Writes missing checkpoints up to the last midnight. */
+    /**
+     * Writes missing checkpoints up to the last midnight. No event gets a time before it afterwards, so a day without a partition
+     * is not sealed: the clocks are wrong, and no event could be recorded when they are right again.
+     */
     const seal = Effect.gen(function* () {
       for (;;) {
+        const today = midnight(Math.min(Date.now(), yield* databaseTime(sql)))
         const due = yield* decodeIds(sql`
           SELECT organization_id AS id FROM event_streams
-          WHERE sealed_until < date_trunc('day', least(clock_timestamp(), ${new Date().toISOString()}::timestamptz), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`)
-        for (const { id } of due) yield* sealOrganization(id)
+          WHERE sealed_until < to_timestamp(${today / 1_000}::float8) AND to_regclass(${nameOf("events", dayOf(today))}) IS NOT NULL
+          ORDER BY organization_id LIMIT ${ORGANIZATIONS}`)
+        for (const { id } of due) yield* sealOrganization(id, today)
         if (due.length < ORGANIZATIONS) return
       }
     })

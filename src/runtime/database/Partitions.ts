@@ -8,6 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
 import * as Id from "../../values/Id.ts"
 import { PARTITIONS } from "./advisoryLocks.ts"
+import { databaseTime } from "./databaseTime.ts"
 import { decodeRows } from "./decodeRows.ts"
 
 /** The partitioned tables, and the prefix of the ids in their ranges. */
@@ -74,13 +75,13 @@ const indexesOf = (sql: SqlClient.SqlClient, table: string, partition: string) =
     (rows) => rows.map(({ definition }) => definition.replaceAll(" DESC", "").replace(/ INDEX \S+ ON ONLY \S+ /, ` INDEX ON ${partition} `))
   )
 
-/** Creates missing partitions from yesterday to a week ahead. Safe to run twice or concurrently. */
+/** Creates missing partitions from yesterday to a week ahead, by the clocks of the process and of Postgres. Safe to run twice or concurrently. */
 export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const today = dayOf(Date.now())
-  const wanted = tables.flatMap(([table, prefix]) =>
-    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) }))
+  const days = new Set(
+    [Date.now(), yield* databaseTime(sql)].flatMap((now) => Array.from({ length: AHEAD + 2 }, (_, index) => dayOf(now) - 1 + index))
   )
+  const wanted = tables.flatMap(([table, prefix]) => [...days].map((day) => ({ table, prefix, day, name: nameOf(table, day) })))
   const found = yield* decodeNames(sql`
     SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`)
   const there = new Set(found.map(({ name }) => name))
