@@ -3,11 +3,17 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Effect, Redacted } from "effect"
 import manifest from "../../src/client/package.json" with { type: "json" }
 import published from "../../src/client/vectors.json" with { type: "json" }
+import { headers } from "../../src/delivery/deliveries/signatureHeaders.ts"
+import * as Secret from "../../src/delivery/webhooks/signingSecret.ts"
 import { executable, useBrowser } from "../portal/browser.ts"
 import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
+import { freePort } from "../support/freePort.ts"
+import { cutOff } from "../support/raw.ts"
+import { until } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
 
 const app = useApp()
@@ -149,4 +155,26 @@ test.skipIf(Bun.which("node") === null)("the README's example lists transactions
   const { code, errors, out } = await run(["node", "readme.mjs"], folder, { CUSTODY_URL: app.main?.baseUrl ?? "", CUSTODY_API_KEY: key })
   expect([code, errors]).toEqual([0, ""])
   expect(out).toMatch(/^(\S+ vault_a 1 ethereum\/native\n){3}$/)
+})
+
+test.skipIf(Bun.which("node") === null)("its README's example verifies webhooks, also after a request that is cut off", async () => {
+  const [secret, port] = [Secret.make(), String(await Effect.runPromise(freePort))]
+  const env = {
+    CUSTODY_URL: app.main?.baseUrl ?? "",
+    CUSTODY_API_KEY: key,
+    WEBHOOK_SECRET: Redacted.value(secret),
+    PORT: port
+  }
+  const child = Bun.spawn(["node", "out/README.js"], { cwd: folder, env: { ...process.env, ...env }, stdout: "ignore", stderr: "ignore" })
+  try {
+    const url = `http://127.0.0.1:${port}`
+    const body = JSON.stringify({ id: "evt_1", kind: "webhook.ping" })
+    const send = async (headers: { readonly [name: string]: string }) => (await fetch(url, { method: "POST", body, headers })).status
+    expect(await until("the consumer", () => send({}).catch(() => undefined))).toBe(400)
+    await cutOff(url)
+    expect(await send(headers({ id: "evt_1", timestamp: Math.floor(Date.now() / 1_000), body, secrets: [secret] }))).toBe(204)
+  } finally {
+    child.kill("SIGKILL")
+    await child.exited
+  }
 })

@@ -11,6 +11,7 @@ import { cli, useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
 import { freePort } from "../support/freePort.ts"
 import { outcome, python, run } from "../support/languages.ts"
+import { cutOff } from "../support/raw.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { balance, smallest, transaction, user, vault } from "../support/records.ts"
 import { useTampering } from "../support/tampering.ts"
@@ -163,6 +164,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
         return (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body, headers: sent })).status
       }
       await until("the consumer", () => send({ body: "", headers: {} }).catch(() => undefined))
+      await cutOff(`http://127.0.0.1:${port}`)
       return send
     }
     const [old, fresh] = [await consumer(created.secret), await consumer(newer)]

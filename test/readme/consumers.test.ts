@@ -1,6 +1,6 @@
 /**
  * The consumers in Node.js, Python and Go of the README and of the guide on signatures, extracted unchanged and run against real deliveries of the
- * service: they accept what it signed, also with either secret of a rotation, and reject everything else.
+ * service: they accept what it signed, also with either secret of a rotation, reject everything else, and survive a request that is cut off.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
@@ -11,6 +11,7 @@ import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
 import { freePort } from "../support/freePort.ts"
 import { lacks, python, run, unless, unlessFetched } from "../support/languages.ts"
+import { cutOff } from "../support/raw.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
 
@@ -43,7 +44,7 @@ const makeModule = async () => {
 
 const withoutGo = lacks("go") ? unless("go") : await unlessFetched("the module proxy of Go", makeModule)
 
-/** Starts a consumer that trusts a secret; returns a function that sends it a request and returns the response. */
+/** Starts a consumer that trusts a secret and cuts a request off; returns a function that sends it a request and returns the status. */
 const consumer = async (command: ReadonlyArray<string>, cwd: string, trusted: string) => {
   const port = String(await Effect.runPromise(freePort))
   const env = { ...process.env, WEBHOOK_SECRET: trusted, PORT: port }
@@ -53,6 +54,7 @@ const consumer = async (command: ReadonlyArray<string>, cwd: string, trusted: st
     return (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body, headers: sent })).status
   }
   await until("the consumer", () => answer({ body: "", headers: {} }).catch(() => undefined))
+  await cutOff(`http://127.0.0.1:${port}`)
   return answer
 }
 

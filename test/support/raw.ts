@@ -30,6 +30,16 @@ export const sendRaw = (baseUrl: string, bytes: string | Uint8Array, quiet = 500
     socket.on("error", (error) => (chunks.length === 0 ? reject(error) : done()))
   })
 
+/** Sends a request that ends within its body, and waits until the server has closed the connection. */
+export const cutOff = (baseUrl: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(baseUrl)
+    const socket = net.connect(Number(port), hostname, () => socket.end('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"a":'))
+    socket.resume()
+    socket.on("error", reject)
+    socket.on("close", () => resolve())
+  })
+
 const parse = (text: string): RawAnswer => {
   const end = text.indexOf("\r\n\r\n")
   const [first = "", ...lines] = text.slice(0, end < 0 ? text.length : end).split("\r\n")
