@@ -36,11 +36,16 @@ CREATE FUNCTION custody_name(name text) RETURNS text IMMUTABLE LANGUAGE sql AS $
   SELECT CASE WHEN name ~ '(^0x[0-9a-fA-F]{64}|:0x[0-9a-fA-F]{40})$' THEN lower(name) ELSE name END
 $$;
 
--- What is compared of a transaction.
-CREATE FUNCTION custody_line(record jsonb) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+-- What is compared of a transaction: its status, amount, time in milliseconds, and fee.
+CREATE FUNCTION custody_line(record jsonb) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT concat_ws(' ', record->>'network', custody_name(record->>'hash'), record->>'direction', record->>'status',
-    custody_name(record->>'asset'), trim_scale((record->>'amount')::numeric))
+    custody_name(record->>'asset'), trim_scale((record->>'amount')::numeric),
+    to_char(regexp_replace(record->>'timestamp', '(\.\d{3})\d+', '\1')::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    custody_name(record->'fee'->>'asset'), trim_scale((record->'fee'->>'amount')::numeric))
 $$;
+
+-- A transaction by its records: a field that one leaves out keeps its value.
+CREATE AGGREGATE custody_merged(jsonb) (SFUNC = jsonb_concat, STYPE = jsonb, INITCOND = '{}');
 
 CREATE FUNCTION custody_hash(lines text[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
   SELECT encode(sha256(convert_to(coalesce(array_to_string(lines, E'\n'), ''), 'UTF8')), 'hex')
@@ -52,10 +57,9 @@ CREATE FUNCTION custody_reconcile(vault text, export text)
 RETURNS TABLE (ours bigint, theirs bigint, our_hash text, their_hash text, differences text[]) LANGUAGE sql AS $$
   WITH ours AS (
     SELECT custody_line(record) AS line FROM (
-      SELECT DISTINCT ON (record->'network', custody_name(record->>'hash'), coalesce((record->>'index')::int, 0), record->'direction') record
-      FROM custody_outbox
+      SELECT custody_merged(record ORDER BY id) AS record FROM custody_outbox
       WHERE record->>'type' = 'transaction' AND record->>'vaultId' = vault
-      ORDER BY record->'network', custody_name(record->>'hash'), coalesce((record->>'index')::int, 0), record->'direction', id DESC
+      GROUP BY record->'network', custody_name(record->>'hash'), coalesce((record->>'index')::int, 0), record->'direction'
     ) latest
   ), theirs AS (
     SELECT custody_line(line::jsonb) AS line FROM string_to_table(export, E'\n') line WHERE line <> ''

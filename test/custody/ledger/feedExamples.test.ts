@@ -180,12 +180,14 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
 
     test("reconciles each vault, and names transactions that differ", async () => {
       env = { ...env, CUSTODY_API_KEY: (await app.key(`user_${name}`)).secret }
-      // Other texts of the same values: upper case, trailing zeros, and no index.
+      // Other texts of the same values: upper case, trailing zeros, more decimal places of a second, and no index.
       const token = `ethereum/erc20:0x${"AB".repeat(20)}`
-      const { index, ...other } = transaction(ours, first + 68_284, { asset: token, amount: "1.500" })
+      const timestamp = "2024-06-01T12:00:00.0009999Z"
+      const { index, ...other } = transaction(ours, first + 68_284, { asset: token, amount: "1.500", timestamp })
       await insert([
         asset(token),
-        { ...other, index, status: "pending" },
+        // The last record leaves the fee out.
+        { ...other, index, status: "pending", fee: { asset: "ethereum/native", amount: "0.10" } },
         {
           ...other,
           hash: `0x${hash(first + 68_284)
@@ -198,13 +200,20 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       expect([equal.code, equal.error]).toEqual([0, ""])
       expect(equal.out).toContain(ours)
       expect(equal.out).toContain(String(HISTORY + NEW + 6))
-      await platform.query("UPDATE custody_outbox SET record = jsonb_set(record, '{amount}', '\"3\"') WHERE record->>'hash' = $1", [
-        hash(first)
-      ])
+      const time = "2024-06-01T12:00:00.000Z"
+      const here = [
+        [{ amount: "3" }, `3 ${time}`],
+        [{ timestamp: "2024-06-01T12:00:00.001Z" }, "1 2024-06-01T12:00:00.001Z"],
+        [{ fee: { asset: "ethereum/native", amount: "0.0001" } }, `1 ${time} ethereum/native 0.0001`]
+      ] as const
+      for (const [number, [changed]] of here.entries())
+        await platform.query("UPDATE custody_outbox SET record = record || $2 WHERE record->>'hash' = $1", [hash(first + number), changed])
       const different = await reconciled()
       expect(different.code).toBe(1)
-      expect(different.out).toContain(`only here: ethereum ${hash(first)} inbound confirmed ethereum/native 3`)
-      expect(different.out).toContain(`only there: ethereum ${hash(first)} inbound confirmed ethereum/native 1`)
+      for (const [number, [, values]] of here.entries()) {
+        expect(different.out).toContain(`only here: ethereum ${hash(first + number)} inbound confirmed ethereum/native ${values}`)
+        expect(different.out).toContain(`only there: ethereum ${hash(first + number)} inbound confirmed ethereum/native 1 ${time}`)
+      }
     })
   })
 }
