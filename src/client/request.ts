@@ -10,7 +10,7 @@ export interface ClientOptions {
   readonly baseUrl: string
   /** `cds_…` */
   readonly apiKey: string
-  /** Timeout per attempt in milliseconds; default 30,000. */
+  /** Timeout per attempt, and per part of a download, in milliseconds; default 30,000. */
   readonly timeout?: number | undefined
   /** Retries of calls that can be repeated safely; default 2. */
   readonly retries?: number | undefined
@@ -115,6 +115,28 @@ export const pause = (millis: number, signal: AbortSignal | undefined): Promise<
     else signal?.addEventListener("abort", stop, { once: true })
   })
 
+/** A download that rejects when its next part does not come in time. The time that the reader takes does not count. */
+const downloadOf = (body: ReadableStream<Uint8Array>, timeout: number): ReadableStream<Uint8Array> => {
+  const reader = body.getReader()
+  const pull = async (download: ReadableStreamDefaultController<Uint8Array>) => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new NoAnswerError("timeout", `The file is incomplete: nothing came for ${timeout} ms.`)), timeout)
+    })
+    try {
+      const { done, value } = await Promise.race([reader.read(), late])
+      if (done) download.close()
+      else download.enqueue(value)
+    } catch (error) {
+      void reader.cancel().catch(() => {})
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
+}
+
 /** Sends calls with a client's options. Resolves with the API's response; rejects with one of the errors of errors.ts. */
 export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(request), retries = 2, timeout = 30_000 }: ClientOptions) => {
   const origin = baseUrl.replace(/\/+$/, "")
@@ -139,8 +161,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     let response: Response, text: string
     try {
       response = await send(request)
-      // A download takes as long as its reader needs: the timeout applies until it begins.
-      if (route.file && response.ok && response.body !== null) return response.body
+      if (route.file && response.ok && response.body !== null) return downloadOf(response.body, timeout)
       text = await response.text()
     } catch (cause) {
       if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was aborted.", { cause })

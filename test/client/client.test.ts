@@ -154,6 +154,23 @@ describe("errors", () => {
     expect(await reason(client({ fetch: async () => new Response("<html>") }).getVault("vault_a"))).toBe("unexpected_answer")
   })
 
+  test("reading an export that stops is rejected after the timeout", async () => {
+    const row = '{"id":"tx_1"}\n'
+    const stopped = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(new ReadableStream<string>({ start: (stream) => stream.enqueue(row) }))
+    })
+    const rows: Array<string> = []
+    const reading = async () => {
+      const custody = client({ baseUrl: `http://127.0.0.1:${stopped.port}`, timeout: 500, retries: 0 })
+      for await (const part of await custody.exportAllTransactions({ format: "ndjson" })) rows.push(new TextDecoder().decode(part))
+    }
+    expect(await failure(reading())).toMatchObject({ reason: "timeout", message: expect.stringContaining("incomplete") })
+    expect(rows).toEqual([row])
+    await stopped.stop(true)
+  })
+
   test("a redirect is named in the error, and is not followed with the key", async () => {
     let followed = 0
     const elsewhere = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++followed)) })
