@@ -4,9 +4,10 @@
  * one notice however many attempts fail concurrently. Decision D-23.
  */
 
-import type { SqlError, Statement } from "@effect/sql"
+import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Schema } from "effect"
+import { SqlError } from "@effect/sql/SqlError"
+import { Data, Duration, Effect, Schema } from "effect"
 import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
@@ -59,6 +60,9 @@ const healthColumns = `h.consecutive_failures AS "consecutiveFailures", ${millis
 /** Results of attempts that were answered; others count as unanswered. */
 const counters: Readonly<Record<string, "rejected" | "errored">> = { "3xx": "rejected", "4xx": "rejected", "5xx": "errored" }
 
+/** The webhook is no longer active, although the failure that disables it was decided for an active one. */
+class NoLongerActive extends Data.TaggedError("NoLongerActive") {}
+
 /** The decision, and the delivery's status after it. */
 interface Consequence {
   readonly decision: Decision
@@ -82,7 +86,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     })
 
     /** Locks the webhook's health before any delivery, so that all failures take locks in the same order. Null if the webhook is gone. */
-    const lockHealth = (webhookId: string): Effect.Effect<Streak | null, SqlError.SqlError> =>
+    const lockHealth = (webhookId: string): Effect.Effect<Streak | null, SqlError> =>
       Effect.map(
         decodeHealth(sql`
           INSERT INTO webhook_health AS h (webhook_id) SELECT id FROM webhooks WHERE id = ${webhookId}
@@ -191,39 +195,42 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     return {
       /**
        * Records the outcome of an attempt and what follows from it. `waitsMs` is the delivery's schedule. Idempotent: an
-       * outcome that was recorded before changes nothing.
+       * outcome that was recorded before changes nothing. It is decided again if the webhook is paused or disabled meanwhile.
        */
       record: (recorded: Recorded, waitsMs: ReadonlyArray<number>) =>
-        sql.withTransaction(
-          Effect.gen(function* () {
-            const { answer, deliveryId, via, webhookId } = recorded
-            const streak = yield* lockHealth(webhookId)
-            const facts = yield* complete(recorded)
-            failpoint("failure-written")
-            const outcome = { ...answer, via }
-            const delivery = {
-              id: deliveryId,
-              status: facts?.deliveryStatus ?? "CANCELED",
-              used: facts?.used ?? 0,
-              isLast: facts?.isLast === true && facts.newlyRecorded
-            }
-            const webhook = {
-              status: facts?.status ?? "DISABLED",
-              down: facts?.down ?? false,
-              probes: facts?.probes ?? 0,
-              streak: streak ?? NO_STREAK
-            }
-            const decision = decide(delivery, webhook, outcome, facts?.now ?? 0, rulesOf(waitsMs))
-            if (facts === undefined || streak === null || !facts.newlyRecorded)
-              return { decision, status: facts?.deliveryStatus ?? "CANCELED" } satisfies Consequence
-            const status = (yield* writeNext(recorded, decision)) ?? delivery.status
-            if (decision.streak !== null) yield* writeStreak(webhookId, decision.streak, answer.result)
-            yield* writeHold(webhookId, decision)
-            yield* react(recorded, facts, decision)
-            // Last, as a success does: neither waits for the other's queue meanwhile.
-            yield* count(webhookId, counters[answer.result] ?? "unanswered")
-            return { decision, status } satisfies Consequence
-          })
+        Effect.retry(
+          sql.withTransaction(
+            Effect.gen(function* () {
+              const { answer, deliveryId, via, webhookId } = recorded
+              const streak = yield* lockHealth(webhookId)
+              const facts = yield* complete(recorded)
+              failpoint("failure-written")
+              const outcome = { ...answer, via }
+              const delivery = {
+                id: deliveryId,
+                status: facts?.deliveryStatus ?? "CANCELED",
+                used: facts?.used ?? 0,
+                isLast: facts?.isLast === true && facts.newlyRecorded
+              }
+              const webhook = {
+                status: facts?.status ?? "DISABLED",
+                down: facts?.down ?? false,
+                probes: facts?.probes ?? 0,
+                streak: streak ?? NO_STREAK
+              }
+              const decision = decide(delivery, webhook, outcome, facts?.now ?? 0, rulesOf(waitsMs))
+              if (facts === undefined || streak === null || !facts.newlyRecorded)
+                return { decision, status: facts?.deliveryStatus ?? "CANCELED" } satisfies Consequence
+              const status = (yield* writeNext(recorded, decision)) ?? delivery.status
+              if (decision.streak !== null) yield* writeStreak(webhookId, decision.streak, answer.result)
+              yield* writeHold(webhookId, decision)
+              yield* react(recorded, facts, decision)
+              // Last, as a success does: neither waits for the other's queue meanwhile.
+              yield* count(webhookId, counters[answer.result] ?? "unanswered")
+              return { decision, status } satisfies Consequence
+            })
+          ),
+          { until: (error) => error instanceof SqlError }
         ),
 
       /** Fails a delivery whose schedule was used up by interrupted attempts. */
@@ -260,7 +267,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         }
         if (disables !== null) {
           const disabled = yield* disable(webhookId, disables, facts.organizationId)
-          if (disabled !== undefined) yield* notices.disabled(cause, disabled, disables === "GONE")
+          if (disabled === undefined) return yield* new NoLongerActive()
+          yield* notices.disabled(cause, disabled, disables === "GONE")
         }
         if (hold === "begins") {
           yield* recordOfService(sql, facts.organizationId, "webhook.held", webhookId, { lastResult: { old: null, new: cause.lastResult } })

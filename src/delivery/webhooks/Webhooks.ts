@@ -11,7 +11,6 @@ import { type Action, type Changes, changed, recordOf } from "../../access/audit
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
-import { covers } from "../../events/log/matching.ts"
 import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { type ProblemOf, problem } from "../../http/Problem.ts"
@@ -198,7 +197,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         )
         if (Object.keys(patch).length === 0) return known
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
-        // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
+        // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
         // A new URL, or new credentials for a gateway, may work where the old ones did not.
         if (moving || credentials !== undefined) yield* queue.probeNow(sql, webhookId)
@@ -224,9 +223,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             updated_at = now()
           WHERE id = ${webhookId}`
         if (hiding) {
-          const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
-          const uncovered = sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND NOT ${covers(sql, "d")})`
-          yield* cancelWaiting(sql, webhookId, sql`(${uncovered} OR ${unseen})`)
+          const isSeen = sql`EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
+          yield* cancelWaiting(sql, webhookId, sql`d.vault_id IS NULL AND NOT ${isSeen}`)
         }
         const now = yield* read(webhookId)
         yield* audit(principal, "webhook.updated", webhookId, changesOf(known, now, patch))

@@ -29,7 +29,7 @@ const DISPATCHING = "1 minute"
 
 /**
  * Whether a delivery `d` to a webhook `w` was waiting, or being created by the old filters, when an owner who does not see
- * every vault set the webhook's URL, and is no longer covered: it must not be sent to the new URL.
+ * every vault set the webhook's URL, and is no longer covered: it must not be sent to the new URL. It is canceled in its turn.
  */
 const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   (w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
@@ -49,13 +49,17 @@ export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sq
 export const isToBeSent = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   (d.status IN ('PENDING', 'RETRYING', 'HELD') AND (${cancelReason(sql)}) IS NULL)`
 
-/** Records in the transaction of the change that waiting deliveries are to be canceled. What was down or paused no longer is. */
+/**
+ * Records in the transaction of the change that waiting deliveries are to be canceled. What was down or paused no longer is, and the
+ * end of a hold whose deliveries are canceled is announced to nobody.
+ */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: CancelReason) => sql`
   WITH requested AS (
-    INSERT INTO webhook_queues (webhook_id, due, live, cancel_until, cancel_reason)
+    INSERT INTO webhook_queues AS q (webhook_id, due, live, cancel_until, cancel_reason)
     VALUES (${webhookId}, clock_timestamp(), true, clock_timestamp(), ${reason})
     ON CONFLICT (webhook_id) DO UPDATE SET cancel_until = excluded.cancel_until, cancel_reason = excluded.cancel_reason,
-      due = excluded.due, down = webhook_queues.down AND ${reason} = 'MANUAL'
+      due = excluded.due, down = q.down AND ${reason} = 'MANUAL', down_at = CASE WHEN ${reason} = 'MANUAL' THEN q.down_at END,
+      delivered = CASE WHEN ${reason} = 'MANUAL' THEN q.delivered ELSE 0 END, noticed = q.noticed AND ${reason} = 'MANUAL'
     RETURNING webhook_id
   )
   ${insertCommands(sql, sql`SELECT ${drainIdOf("")}::text || webhook_id FROM requested`)}`
