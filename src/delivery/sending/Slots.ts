@@ -91,6 +91,7 @@ export class Slots {
       if (this.#fits(asking)) return resume(Effect.succeed(this.#take(asking)))
       // Nothing to wait for.
       if (this.#share() === 0) return resume(Effect.succeed(undefined))
+      let release: Release | undefined
       const stop = () => {
         clearTimeout(timer)
         this.#waiting.delete(waiting)
@@ -99,7 +100,8 @@ export class Slots {
         ...asking,
         enter: () => {
           stop()
-          resume(Effect.succeed(this.#take(asking)))
+          release = this.#take(asking)
+          resume(Effect.succeed(release))
         }
       }
       const timer = setTimeout(
@@ -111,7 +113,11 @@ export class Slots {
       )
       this.#waiting.add(waiting)
       waits?.()
-      return Effect.sync(stop)
+      return Effect.sync(() => {
+        stop()
+        // It was let in and interrupted at once.
+        release?.()
+      })
     })
   }
 }

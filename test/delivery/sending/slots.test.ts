@@ -1,6 +1,6 @@
 /** Slots of attempts in flight in a process. Decision D-52. */
 import { expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import * as fc from "fast-check"
 import { SLOTS, Slots } from "../../../src/delivery/sending/Slots.ts"
 import { shareOf } from "../../../src/delivery/sending/WorkerProcess.ts"
@@ -30,6 +30,16 @@ test("attempts that wait get slots in the order in which they came", async () =>
   first?.()
   await Promise.all(waiting)
   expect(order).toEqual([1, 2, 3])
+})
+
+test("an attempt that is interrupted as it is let in keeps no slot", async () => {
+  const slots = new Slots(() => 1)
+  const first = await take(slots, "whs_a")
+  const waiting = Effect.runFork(slots.take({ webhookId: "whs_a", organizationId: "org_a" }, performance.now() + 5_000))
+  await new Promise(setImmediate)
+  first?.()
+  await Effect.runPromise(Fiber.interrupt(waiting))
+  expect(slots.of("whs_a")).toBe(0)
 })
 
 test("an organization has at most a quarter of all slots, also for its drains", async () => {

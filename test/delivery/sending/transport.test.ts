@@ -49,8 +49,8 @@ describe.concurrent("a client certificate that endpoints may require", () => {
   let key = ""
   let id = ""
   const [certFile, keyFile] = [files.write("client.pem", ""), files.write("client.key", "")]
-  const present = async (name: string, by: Authority = clients) => {
-    const made = await by.sign({ names: [name] })
+  const present = async (name: string, by: Authority = clients, expired = false) => {
+    const made = await by.sign({ names: [name], expired })
     fs.writeFileSync(keyFile, made.key)
     fs.writeFileSync(certFile, made.cert)
   }
@@ -114,6 +114,8 @@ describe.concurrent("a client certificate that endpoints may require", () => {
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
       fs.writeFileSync(certFile, "no certificate")
       await until("the log line of the other fault", () => logged() === 3)
+      await present("expired.client", clients, true)
+      await until("the log line of an expired one", () => app.main?.output().includes("the certificate is valid from") === true)
       const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
       expect(Number(/^custody_log_errors_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })

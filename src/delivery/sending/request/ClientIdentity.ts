@@ -1,9 +1,9 @@
 /**
  * The TLS identity of deliveries: trusted roots (the built-in ones and WEBHOOK_EXTRA_CA), and the client certificate of
  * WEBHOOK_CLIENT_CERT_FILE for endpoints that require mTLS. The certificate is reloaded at run time, so it can be
- * replaced; if certificate and key do not match, the last valid pair stays in use. C-8.
+ * replaced; if certificate and key do not match, or its validity has not begun or is over, the last valid pair stays in use. C-8.
  */
-import { createHash } from "node:crypto"
+import { createHash, X509Certificate } from "node:crypto"
 import * as fs from "node:fs"
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls"
 import { Effect, Schedule } from "effect"
@@ -64,7 +64,11 @@ export const clientIdentity = Effect.fnUntraced(function* (
   const look = Effect.suspend(() => {
     try {
       const client = read()
-      if (nameOf(client) === now.certificate) return Effect.void
+      if (client === undefined || nameOf(client) === now.certificate) return Effect.void
+      const { validFromDate, validToDate } = new X509Certificate(client.cert)
+      const time = Date.now()
+      if (validFromDate.getTime() > time || validToDate.getTime() < time)
+        throw new Error(`the certificate is valid from ${validFromDate.toISOString()} to ${validToDate.toISOString()}`)
       now = make(client)
       fault = ""
       return Effect.logInfo("deliveries now use a new client certificate")
