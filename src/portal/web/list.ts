@@ -164,10 +164,12 @@ export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): Li
   refetch: () => Promise.resolve()
 })
 
-/** The first rows of a list without filters, refreshed at an interval, for display beside something else. */
-export const useFew = <P extends Path<"GET">>(path: P, limit: number, every?: number) =>
-  useQuery({
+/** The first rows of a list without filters, refreshed at an interval, for display beside something else; `isAll`: there are no others. */
+export const useFew = <P extends Path<"GET">>(path: P, limit: number, every?: number) => {
+  const { data, error, refetch } = useQuery({
     queryKey: [path, "few", limit],
-    queryFn: async ({ signal }) => (await getPage<P>(`${path}?limit=${limit}`, { signal })).data,
+    queryFn: ({ signal }) => getPage<P>(`${path}?limit=${limit}`, { signal }),
     ...(every === undefined ? {} : { refetchInterval: every })
   })
+  return { data: data?.data, isAll: data?.pagination.nextCursor === null, error, refetch }
+}

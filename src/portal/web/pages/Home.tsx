@@ -63,7 +63,7 @@ export const HomePage = () => {
   return (
     <Page title="Home" heading={`Hello, ${name.split(" ")[0] ?? name}`}>
       {steps.every(({ done }) => done) ? null : <Checklist steps={steps} />}
-      <Attention keys={live} webhooks={webhooks.data} health={health} />
+      <Attention keys={live} webhooks={webhooks.data} isAll={webhooks.isAll} health={health} />
       <Holdings />
       <Movements />
       {webhooks.data.length === 0 ? null : <WebhookGlance webhooks={webhooks.data} health={health} />}
@@ -98,6 +98,8 @@ const Checklist = ({ steps }: { readonly steps: ReadonlyArray<Step> }) => (
 interface AttentionProps {
   readonly keys: ReadonlyArray<ApiKey>
   readonly webhooks: ReadonlyArray<Webhook>
+  /** Whether there are no other webhooks. */
+  readonly isAll: boolean
   readonly health: Readonly<Record<string, WebhookHealth>> | undefined
 }
 
@@ -147,7 +149,7 @@ const itemOf = (webhook: Webhook, health: WebhookHealth): Item | undefined => {
   }
 }
 
-const Attention = ({ health, keys, webhooks }: AttentionProps) => {
+const Attention = ({ health, isAll, keys, webhooks }: AttentionProps) => {
   const now = useNow(60_000)
   const items: ReadonlyArray<Item> = [
     ...webhooks.flatMap((webhook): ReadonlyArray<Item> => {
@@ -170,7 +172,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
     })
   ]
   return (
-    <Section title="Needs attention">
+    <Section title="Needs attention" {...(isAll ? {} : { lead: `Of the newest ${webhooks.length} webhooks` })}>
       {items.length === 0 ? (
         <p className="calm">
           <CircleCheck aria-hidden size={18} /> Nothing right now
@@ -196,7 +198,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
   )
 }
 
-const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
+const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys" | "isAll">) => {
   const shown = webhooks.slice(0, SHOWN)
   const { data: traffic } = useBeside(
     "/webhook-traffic",
