@@ -4,6 +4,7 @@
  * D-4; reliability T18.
  */
 import { beforeAll, expect, test } from "bun:test"
+import { signedIn } from "../portal/client.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { cpuOf } from "../support/deliveryFixtures.ts"
 import { codeOf } from "../support/problem.ts"
@@ -104,4 +105,32 @@ test("a key with a thousand of its user's ten thousand vaults is described quick
     expect(json.vaults).toEqual({ role: 10_001, allowlist: 1_000, visible: 1_000 })
   }
   expect(Math.min(...times)).toBeLessThan(400)
+})
+
+test("thousands of names in the portal cost less than two pages of vaults", async () => {
+  await app.insert(`
+    INSERT INTO entities (id, organization_id, name)
+    SELECT 'many_' || n, organization_id, 'Branch "' || n || '"' FROM entities, generate_series(1, 3000) n WHERE id = 'entity_a'`)
+  const visitor = await signedIn(app, "user_a")
+  const ask = async (path: string) => {
+    const answer = await visitor.get(`/api/${path}`)
+    expect(answer.status).toBe(200)
+    return answer
+  }
+  const { json, text } = await ask("context")
+  expect([json.entities.length, json.vaults.length, text === JSON.stringify(json)]).toEqual([2_000, 2_000, true])
+  expect(json.entities[0]).toEqual({ id: "many_1", name: 'Branch "1"' })
+  expect(json.vaults[0]).toEqual({ id: "many_1", name: "vault_a", entityId: "entity_a", networks: ["ethereum"] })
+  const paths = ["context", "v1/vaults?limit=500"] as const
+  const spent = { [paths[0]]: 0, [paths[1]]: 0 }
+  // The first round is not counted.
+  for (let round = 0; round < 4; round++)
+    for (const path of paths) {
+      const { took } = await timed(async () => {
+        for (let call = 1; call < 20; call++) await ask(path)
+        return ask(path)
+      })
+      if (round > 0) spent[path] += took
+    }
+  expect(spent[paths[0]]).toBeLessThan(2 * spent[paths[1]])
 })

@@ -5,7 +5,7 @@
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option, Schema } from "effect"
+import { Array as Arr, Effect, Option, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import type { ReceivedEvent } from "../../client/receivedEvent.ts"
@@ -30,11 +30,8 @@ const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, n
 export const VisibleNames = Schema.Struct({
   entities: Schema.Array(Choice),
   /** Vaults where the user has the Developer role. */
-  vaults: Schema.Array(VaultChoice),
-  /** Whether there are more than {@link CHOICES} of either. */
-  truncated: Schema.Boolean
+  vaults: Schema.Array(VaultChoice)
 })
-export type VisibleNames = typeof VisibleNames.Type
 
 /** How many webhooks an event matched, and its deliveries by status. */
 export const EventCounts = Schema.Struct({
@@ -82,8 +79,7 @@ export const spans = {
 } as const
 export type Span = keyof typeof spans
 
-const decodeChoices = decodeRows(Choice),
-  decodeVaults = decodeRows(VaultChoice),
+const decodeNames = decodeRows(Schema.Struct({ entities: Schema.String, vaults: Schema.String })),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
   decodeMatches = decodeRows(Schema.Struct({ id: Schema.String, matchedCount: Schema.Number })),
   decodeCounts = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String, count: Schema.Number })),
@@ -108,22 +104,23 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
     const events = yield* EventsRepo
 
     return {
-      visibleNames: (principal: PrincipalState): Effect.Effect<VisibleNames> =>
-        Effect.gen(function* () {
-          const entities = yield* decodeChoices(sql`
-            SELECT e.id, e.name FROM entities e
-            WHERE e.organization_id = ${principal.organizationId} AND ${reachesEntity(sql, principal, sql.literal("e.id"))}
-            ORDER BY e.name, e.id LIMIT ${CHOICES + 1}`)
-          const vaults = yield* decodeVaults(sql`
-            SELECT v.id, v.label AS name, v.entity_id AS "entityId", v.networks FROM vaults v
-            WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
-            ORDER BY v.label, v.id LIMIT ${CHOICES + 1}`)
-          return {
-            entities: entities.slice(0, CHOICES),
-            vaults: vaults.slice(0, CHOICES),
-            truncated: entities.length > CHOICES || vaults.length > CHOICES
-          }
-        }).pipe(Effect.orDie),
+      /**
+       * The entities and vaults that the user can see, both as JSON text ({@link VisibleNames}): decoding and encoding thousands of
+       * names one by one would stop the event loop for everybody.
+       */
+      visibleNames: (principal: PrincipalState) =>
+        Effect.flatMap(
+          decodeNames(sql`
+            SELECT to_json(ARRAY(SELECT e FROM (
+                SELECT e.id, e.name FROM entities e
+                WHERE e.organization_id = ${principal.organizationId} AND ${reachesEntity(sql, principal, sql.literal("e.id"))}
+                ORDER BY e.name, e.id LIMIT ${CHOICES}) e))::text AS entities,
+              to_json(ARRAY(SELECT v FROM (
+                SELECT v.id, v.label AS name, v.entity_id AS "entityId", v.networks FROM vaults v
+                WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
+                ORDER BY v.label, v.id LIMIT ${CHOICES}) v))::text AS vaults`),
+          Arr.head
+        ).pipe(Effect.orDie),
 
       /** Counts of the events that the user can see, by id. */
       eventCounts: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, EventCounts>>> =>

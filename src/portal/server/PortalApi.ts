@@ -84,7 +84,7 @@ const PasswordResetSummary = Schema.Struct({ email: Schema.String, expiresAt: Sc
 const PasskeyOptions = Schema.Struct({ challengeId: Schema.String, options: json<PublicKeyCredentialRequestOptionsJSON>() })
 
 /** What the user can see, and the service's names and limits. */
-const PortalContext = Schema.Struct({
+export const PortalContext = Schema.Struct({
   ...VisibleNames.fields,
   scopes: Schema.Array(Schema.String),
   kinds: Schema.Array(

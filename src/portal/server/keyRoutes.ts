@@ -14,7 +14,7 @@ import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
-import { principalOf, type SessionState, Sessions } from "../signIn/Sessions.ts"
+import { inTurn, principalOf, type SessionState, Sessions } from "../signIn/Sessions.ts"
 import { bodies, PortalApi } from "./PortalApi.ts"
 
 /** Invalid properties and unknown keys as the API reports them. */
@@ -49,25 +49,27 @@ const revocable = ({ isOwner, organizationId, userId }: SessionState, id: string
 export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
   handlers
     .handle("listKeys", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        return { data: yield* (yield* ApiKeys).list(userId) }
-      })
+      inTurn("complete", ({ userId }) =>
+        Effect.gen(function* () {
+          return { data: yield* (yield* ApiKeys).list(userId) }
+        })
+      )
     )
     .handle("listOthersKeys", ({ urlParams: { cursor, limit } }) =>
-      Effect.gen(function* () {
-        const session = yield* (yield* Sessions).owner
-        const keys = yield* ApiKeys
-        const page = yield* (yield* Pages).cut({
-          of: { list: "keys-of-others", path: [session.userId] },
-          limit,
-          cursor,
-          keyLength: 2,
-          fetch: (after, take) => keys.ofOthers(session, after, take),
-          keyOf: ({ createdAt, id }) => [createdAt, id]
+      inTurn("owner", (session) =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const page = yield* (yield* Pages).cut({
+            of: { list: "keys-of-others", path: [session.userId] },
+            limit,
+            cursor,
+            keyLength: 2,
+            fetch: (after, take) => keys.ofOthers(session, after, take),
+            keyOf: ({ createdAt, id }) => [createdAt, id]
+          })
+          return answer(page, (key) => key)
         })
-        return answer(page, (key) => key)
-      })
+      )
     )
     .handleRaw("createKey", () =>
       Effect.gen(function* () {
@@ -107,15 +109,16 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
     )
     // What the key can see, and why it cannot see a vault: the response that the key itself would get. C-7.
     .handle("getKeyCredential", ({ path, urlParams: { vaultId } }) =>
-      Effect.gen(function* () {
-        const session = yield* (yield* Sessions).complete
-        const { id } = yield* own(session.userId, path.id)
-        const { client } = yield* currentRequest
-        // Like the API, text that Postgres cannot store names no vault.
-        const asked = vaultId === undefined || vaultId === "" ? undefined : isStorable(vaultId) ? vaultId : ""
-        const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
-        return found === undefined ? yield* notFound() : found
-      }).pipe(toProblems)
+      inTurn("complete", (session) =>
+        Effect.gen(function* () {
+          const { id } = yield* own(session.userId, path.id)
+          const { client } = yield* currentRequest
+          // Like the API, text that Postgres cannot store names no vault.
+          const asked = vaultId === undefined || vaultId === "" ? undefined : isStorable(vaultId) ? vaultId : ""
+          const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
+          return found === undefined ? yield* notFound() : found
+        }).pipe(toProblems)
+      )
     )
     .handle("revokeKey", ({ path }) =>
       Effect.gen(function* () {

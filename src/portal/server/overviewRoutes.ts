@@ -5,9 +5,8 @@
 
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Record } from "effect"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
-import { Admission } from "../../access/visibility/Admission.ts"
 import { StatementsRepo } from "../../custody/statements/StatementsRepo.ts"
 import { statuses } from "../../delivery/deliveries/Delivery.ts"
 import { DeliveryCommands } from "../../delivery/deliveries/DeliveryCommands.ts"
@@ -21,21 +20,19 @@ import { eventSchema } from "../../events/log/eventSchema.ts"
 import { isKind, kinds, names } from "../../events/log/Kind.ts"
 import { RETENTION_DAYS } from "../../events/log/logWindow.ts"
 import { sampleEvent } from "../../events/log/sampleEvent.ts"
+import { jsonOfRow, jsonText } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { isStorable } from "../../values/givenId.ts"
-import { principalOf, Sessions } from "../signIn/Sessions.ts"
+import { inTurn, principalOf, Sessions } from "../signIn/Sessions.ts"
 import { explorersOf } from "./explorers.ts"
 import { IDS_PER_REQUEST, Overview, type Span } from "./Overview.ts"
-import { done, PortalApi } from "./PortalApi.ts"
+import { done, PortalApi, PortalContext } from "./PortalApi.ts"
 import { Search } from "./Search.ts"
 
 /** Runs a request of the signed-in user when the organization gets a slot. */
 const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const caller = principalOf(yield* (yield* Sessions).complete)
-    return yield* (yield* Admission).admit(caller, ask(caller))
-  })
+  inTurn("complete", (session) => ask(principalOf(session)))
 
 /** Runs a command. */
 const command = <E, R>(act: (caller: PrincipalState) => Effect.Effect<unknown, E, R>) => asking((caller) => Effect.as(act(caller), done))
@@ -49,12 +46,12 @@ const idsOf = (text = ""): ReadonlyArray<string> =>
 
 export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
   handlers
-    .handle("getContext", () =>
+    .handleRaw("getContext", () =>
       asking((caller) =>
         Effect.gen(function* () {
           const { portalExplorers, smtpUrl, webhookAllowPorts, webhookRotationGrace, webhookSourceAddresses } = yield* Settings
-          return {
-            ...(yield* (yield* Overview).visibleNames(caller)),
+          const found = yield* (yield* Overview).visibleNames(caller)
+          const rest: Omit<PortalContext, "entities" | "vaults"> = {
             scopes,
             kinds: names.map((name) => ({
               name,
@@ -72,6 +69,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
             sendsMail: smtpUrl !== undefined,
             explorers: explorersOf(portalExplorers)
           }
+          return jsonText(jsonOfRow(Record.keys(PortalContext.fields), { ...rest, ...found }, found))
         })
       )
     )

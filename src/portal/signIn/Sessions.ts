@@ -11,6 +11,7 @@ import { type Actor, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { sessionIsOver } from "../../access/credentials/AccessChecks.ts"
 import { Authentication } from "../../access/credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
+import { Admission } from "../../access/visibility/Admission.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -215,3 +216,10 @@ export const principalOf = ({ id, isOwner, organizationId, userId }: SessionStat
   isOwner,
   client: undefined
 })
+
+/** Runs a request of the signed-in user, or of an owner only, when the organization gets a slot. */
+export const inTurn = <A, E, R>(who: "complete" | "owner", run: (session: SessionState) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const session = yield* (yield* Sessions)[who]
+    return yield* (yield* Admission).admit(principalOf(session), run(session))
+  })

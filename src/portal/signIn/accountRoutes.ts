@@ -7,16 +7,17 @@ import { confirm } from "./confirmSecondFactor.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { SecondFactor } from "./SecondFactor.ts"
-import { Sessions } from "./Sessions.ts"
+import { inTurn, Sessions } from "./Sessions.ts"
 import { signOut } from "./signInRoutes.ts"
 
 export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
   handlers
     .handle("listSessions", () =>
-      Effect.gen(function* () {
-        const sessions = yield* Sessions
-        return { data: yield* sessions.list(yield* sessions.complete) }
-      })
+      inTurn("complete", (session) =>
+        Effect.gen(function* () {
+          return { data: yield* (yield* Sessions).list(session) }
+        })
+      )
     )
     .handle("endSession", ({ path: { id } }) =>
       Effect.gen(function* () {
@@ -50,10 +51,11 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
       })
     )
     .handle("countBackupCodes", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        return { left: yield* (yield* SecondFactor).backupCodesLeft(userId) }
-      })
+      inTurn("complete", ({ userId }) =>
+        Effect.gen(function* () {
+          return { left: yield* (yield* SecondFactor).backupCodesLeft(userId) }
+        })
+      )
     )
     .handleRaw("renewBackupCodes", () =>
       Effect.gen(function* () {
@@ -65,10 +67,11 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
       })
     )
     .handle("listPasskeys", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        return { data: yield* (yield* Passkeys).list(userId) }
-      })
+      inTurn("complete", ({ userId }) =>
+        Effect.gen(function* () {
+          return { data: yield* (yield* Passkeys).list(userId) }
+        })
+      )
     )
     .handleRaw("newPasskeyOptions", () =>
       Effect.gen(function* () {

@@ -11,7 +11,7 @@ import { PATH, requireOrigin } from "../server/origin.ts"
 import { done, PortalApi } from "../server/PortalApi.ts"
 import { type Invitation, Invitations, VALIDITY } from "./Invitations.ts"
 import { Members } from "./Members.ts"
-import { Sessions, sessionActor } from "./Sessions.ts"
+import { inTurn, Sessions, sessionActor } from "./Sessions.ts"
 import { tooMany } from "./tooMany.ts"
 
 /** Shortest time between two invitations of a user, in seconds: each is an e-mail. */
@@ -42,19 +42,20 @@ const letter = (organizationName: string, { expiresAt, name, token }: Invitation
 export const layer = HttpApiBuilder.group(PortalApi, "members", (handlers) =>
   handlers
     .handle("listMembers", ({ urlParams: { cursor, limit } }) =>
-      Effect.gen(function* () {
-        const { organizationId } = yield* (yield* Sessions).owner
-        const members = yield* Members
-        const page = yield* (yield* Pages).cut({
-          of: { list: "members", path: [organizationId] },
-          limit,
-          cursor,
-          keyLength: 1,
-          fetch: (after, take) => members.list(organizationId, after, take),
-          keyOf: ({ id }) => [id]
+      inTurn("owner", ({ organizationId }) =>
+        Effect.gen(function* () {
+          const members = yield* Members
+          const page = yield* (yield* Pages).cut({
+            of: { list: "members", path: [organizationId] },
+            limit,
+            cursor,
+            keyLength: 1,
+            fetch: (after, take) => members.list(organizationId, after, take),
+            keyOf: ({ id }) => [id]
+          })
+          return answer(page, (one) => one)
         })
-        return answer(page, (one) => one)
-      })
+      )
     )
     .handle("inviteMember", ({ path }) =>
       Effect.gen(function* () {

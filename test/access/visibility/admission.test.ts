@@ -1,7 +1,9 @@
 /** However slow and frequent one organization's requests are, they leave capacity for the others. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as HttpApi from "@effect/platform/HttpApi"
 import pg from "pg"
 import { CONCURRENCY } from "../../../src/access/visibility/Admission.ts"
+import { PortalApi } from "../../../src/portal/server/PortalApi.ts"
 import { signedIn, type Visitor } from "../../portal/client.ts"
 import { useApi } from "../../support/api.ts"
 import { until } from "../../support/receiver.ts"
@@ -22,7 +24,8 @@ beforeAll(async () => {
     organization("org_b", ["ethereum"]),
     entity("entity_b", "org_b"),
     vault("vault_b", "entity_b"),
-    user("user_b", "org_b", ["vault_b"])
+    user("user_b", "org_b", ["vault_b"]),
+    user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" })
   ])
   key = (await app.key("user_a")).secret
   otherKey = (await app.key("user_b")).secret
@@ -153,4 +156,28 @@ describe("concurrent requests are limited for each organization", () => {
         expect(median(waits)).toBeLessThan(250)
       })
     })
+
+  test("every read of the portal's own routes waits for a slot", async () => {
+    const paths: Array<string> = []
+    HttpApi.reflect(PortalApi, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint: { method, name, path } }) => {
+        // None of these reads data of the organization.
+        if (method !== "GET" || ["getSession", "providerCallback", "getEventKind"].includes(name)) return
+        paths.push(`${path.slice("/portal".length).replace(/:\w+/, "x")}`)
+      }
+    })
+    const left = new Set(paths)
+    expect([left.has("/api/members"), left.size > 15]).toEqual([true, true])
+    await whileLocked("deposit_addresses", async () => {
+      // On a busy machine, slots may be free again when a request asks for one.
+      for (let round = 0; left.size > 0 && round < 5; round++) {
+        const taken = Promise.all(slow(40))
+        for (const [path, { json }] of await Promise.all([...left].map(async (path) => [path, await visitor.get(path)] as const)))
+          if (json.detail?.includes("too many requests in progress")) left.delete(path)
+        await taken
+      }
+    })
+    expect([...left]).toEqual([])
+  })
 })
