@@ -376,6 +376,13 @@ describe("a session", () => {
     expect(await member.state()).toBe("signed_out")
   })
 
+  test("has ended when its user is active again, although nobody used it meanwhile", async () => {
+    await app.feed([user("user_q", "org_a", [])])
+    const visitor = await signedIn(app, "user_q")
+    for (const status of ["deactivated", "active"]) await app.feed([user("user_q", "org_a", [], { status })])
+    expect(await visitor.state()).toBe("signed_out")
+  })
+
   test("ends with the next request once its organization is being deleted", async () => {
     expect((await owner.get("/api/v1/vaults")).status).toBe(200)
     await app.sql("UPDATE organizations SET deleting_at = now() WHERE id = 'org_a'")

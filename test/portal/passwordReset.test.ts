@@ -181,7 +181,13 @@ describe("a new password by e-mail", () => {
 
   for (const [what, id, change] of [
     ["another address", "user_e", async () => app.feed([user("user_e", "org_a", ["vault_a"], { email: "elsewhere@example.com" })])],
-    ["a deactivated person", "user_f", async () => app.feed([user("user_f", "org_a", [], { status: "deactivated" })])],
+    [
+      "a deactivation that was taken back",
+      "user_f",
+      async () => {
+        for (const status of ["deactivated", "active"]) await app.feed([user("user_f", "org_a", [], { status })])
+      }
+    ],
     [
       "a changed password",
       "user_g",

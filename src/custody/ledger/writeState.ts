@@ -6,6 +6,7 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { changed, PLATFORM, record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { endSignIns } from "../../access/credentials/endSignIns.ts"
 import { revokeKeys } from "../../access/keys/revokeKeys.ts"
 import * as Id from "../../values/Id.ts"
 import { transactionJson, transactionStateJson } from "../../values/Vault.ts"
@@ -120,7 +121,7 @@ const changesCatalog = ({ assets, entities, networks, organizations, vaults }: S
 /** What may be told of a user: not the name and the address, which the entry would keep for longer than the user. */
 const audited = ["status", "organizationRole", "vaultIds"] as const
 
-/** Users with their complete set of roles; deactivating a user also revokes their keys. Spec: Authentication 10. */
+/** Users with their complete set of roles; deactivating a user also ends their sign-ins and revokes their keys. Spec: Authentication 10. */
 const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
   yield* record(
     sql,
@@ -144,6 +145,7 @@ const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state:
       SELECT ${one.id}, v.id, ${one.organizationId}, 'developer', v.created_at FROM vaults v WHERE v.id = ANY(${one.vaultIds}::text[])
       ON CONFLICT (user_id, vault_id, role) DO NOTHING`
     if (state.deactivated.has(one.id)) {
+      yield* endSignIns(sql, one.id)
       const revoked = yield* revokeKeys(sql, sql`u.id = ${one.id}`, "user_deactivated")
       yield* record(
         sql,

@@ -1,6 +1,6 @@
 /**
  * New passwords, on the account page or by a link in an e-mail. A link works once, for a short time, and is stored as a hash. It is
- * bound to the account's address and password at its request, so a change of either ends it, and a newer link replaces it. It
+ * bound to the account's address and password at its request, so a change of either ends it, as a deactivation does, and a newer link replaces it. It
  * changes the password alone: whoever reads the mailbox still needs the second factor, so an account without one, or without a
  * password, gets an e-mail that says what to do instead. The library's own routes have none of these rules. Decision D-43.
  */
@@ -8,6 +8,7 @@ import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Redacted, Schema } from "effect"
 import { type Actor, recordOfUser } from "../../access/audit/AuditTrail.ts"
+import { passwordLinkId } from "../../access/credentials/endSignIns.ts"
 import { Mailer, MailFailed } from "../../delivery/notices/Mailer.ts"
 import { letterOf } from "../../delivery/notices/message.ts"
 import { fieldIssue } from "../../http/Body.ts"
@@ -102,7 +103,7 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
           return letterOf(noResetText({ name, provider, hasPassword: password !== null }), undefined)
         const token = Redacted.make(randomBytes(24).toString("base64url"))
         yield* keepVerification(sql, {
-          id: `password-reset/${userId}`,
+          id: passwordLinkId(userId),
           identifier: identifierOf(Redacted.value(token)),
           value: stateOf(account),
           userId,
