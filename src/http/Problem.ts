@@ -17,6 +17,7 @@ export const portalCodes = {
   invitation_invalid: [410, "The invitation is not valid"],
   password_reset_refused: [409, "Passwords are not reset by e-mail"],
   password_reset_invalid: [410, "The link is not valid"],
+  passkey_limit_reached: [409, "The account has as many passkeys as it can have"],
   delivery_ended: [409, "The delivery has ended"],
   webhook_paused: [409, "The webhook is paused"],
   misdirected_request: [421, "The portal is not served at this address"]

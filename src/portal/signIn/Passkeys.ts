@@ -25,6 +25,9 @@ export const Passkey = Schema.Struct({
 })
 export type Passkey = typeof Passkey.Type
 
+/** Most passkeys of a user: the list shows each. */
+const MOST = 50
+
 /** The purpose of a challenge; a response to one purpose is invalid for another. */
 type Ceremony = "register" | "sign-in" | "confirm"
 
@@ -76,7 +79,17 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
     const columns = sql.literal(`k.id, k.user_id AS "userId", k.name, k.credential_id AS "credentialId", k.public_key AS "publicKey",
       k.counter, k.transports, k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt"`)
     const ofUser = (userId: string) =>
-      Effect.orDie(decode(sql`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT 50`))
+      Effect.orDie(
+        decode(sql`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT ${MOST}`)
+      )
+
+    /** The passkeys of a user who may add another. */
+    const ofUserWithRoom = (userId: string) =>
+      Effect.filterOrElse(
+        ofUser(userId),
+        ({ length }) => length < MOST,
+        () => problem("passkey_limit_reached", `An account has at most ${MOST} passkeys. Remove one first.`)
+      )
 
     /** Keeps a challenge; one of a session in place of its earlier one. */
     const keep = (ceremony: Ceremony, challenge: string, userId: string, sessionId?: string) =>
@@ -128,7 +141,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
         Effect.gen(function* () {
           const origin = yield* requireOrigin
           const library = yield* webauthn
-          const known = yield* ofUser(userId)
+          const known = yield* ofUserWithRoom(userId)
           const made = yield* Effect.promise(() =>
             library.generateRegistrationOptions({
               rpName: "Custody",
@@ -165,6 +178,9 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           if (!verified) return yield* refused()
           const { counter, id: credentialId, publicKey, transports } = registrationInfo.credential
           yield* Effect.gen(function* () {
+            // One change of an account at a time.
+            yield* sql`SELECT 1 FROM portal_users WHERE id = ${userId} FOR NO KEY UPDATE`
+            yield* ofUserWithRoom(userId)
             const kept = yield* sql`
               INSERT INTO portal_passkeys (id, user_id, name, credential_id, public_key, counter, transports)
               VALUES (${Id.make("psk")}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${counter}, ${[...(transports ?? [])]}::text[])
