@@ -40,7 +40,7 @@ export const markDeleting = (sql: SqlClient.SqlClient, organizationId: string) =
     const [row] = yield* decodeTimes(sql`
       UPDATE organizations SET deleting_at = coalesce(deleting_at, clock_timestamp()) WHERE id = ${organizationId} RETURNING deleting_at AS at`)
     if (row === undefined) return undefined
-    yield* sql`UPDATE catalog_version SET version = version + 1`
+    yield* sql`UPDATE catalog_version SET version = DEFAULT`
     // No more checkpoints: one written at midnight, after the entity's other checkpoints were deleted, would remain.
     yield* sql`UPDATE event_streams SET sealed_until = 'infinity' WHERE organization_id = ${organizationId}`
     return row.at
@@ -52,6 +52,6 @@ export const remove = (sql: SqlClient.SqlClient, organizationId: string) =>
     yield* sql`DELETE FROM event_streams WHERE organization_id = ${organizationId}`
     const gone = yield* sql`DELETE FROM organizations WHERE id = ${organizationId} AND deleting_at IS NOT NULL RETURNING 1`
     // The new version clears the caches of ledgers, which still contain its vaults.
-    yield* sql`UPDATE catalog_version SET version = version + 1`
+    yield* sql`UPDATE catalog_version SET version = DEFAULT`
     return gone.length > 0
   })

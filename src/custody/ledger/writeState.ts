@@ -15,7 +15,7 @@ import { transactionOf } from "./applyTransaction.ts"
 import type { State, Transaction } from "./LedgerState.ts"
 
 export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State, now: string) {
-  if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = version + 1`
+  if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = DEFAULT`
   const networks = state.networks.changed()
   if (networks.length > 0) {
     yield* sql`

@@ -121,8 +121,8 @@ CREATE TABLE deposit_addresses (
 CREATE INDEX deposit_addresses_newest ON deposit_addresses (vault_id, created_at DESC, id DESC);
 CREATE INDEX deposit_addresses_by_network ON deposit_addresses ((vault_id || '/' || network), created_at DESC, id DESC);
 
--- Counts changes of networks, assets, organizations, entities, vaults and users. What a ledger remembers of them is valid while
--- the version stays the same.
-CREATE TABLE catalog_version (version bigint NOT NULL);
-INSERT INTO catalog_version VALUES (0);
+-- Changes with networks, assets, organizations, entities and vaults. What a ledger remembers of them is valid while the version
+-- stays the same. A count would come to the same number again after a restore, with other contents.
+CREATE TABLE catalog_version (version bigint NOT NULL DEFAULT floor(random() * 2^53));
+INSERT INTO catalog_version DEFAULT VALUES;
 `
