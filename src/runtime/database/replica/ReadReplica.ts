@@ -4,9 +4,9 @@
  * otherwise. A statement that fails on the replica, or takes long, is run on the primary, so a lost replica fails no request.
  *
  * A request needs a position of the write-ahead log. Keys are authenticated on the primary; the same statement returns where
- * its log ends, the version of the caller's user row, and how many events the organization has. Every change of a user's
+ * its log ends, the version of the caller's user row, and the organization's newest event. Every change of a user's
  * roles writes that row, so a replica that has reached the position where this process first saw the version has the current
- * roles; and one that has reached the position where it first saw that number of events has the data of those events. A
+ * roles; and one that has reached the position where it first saw that event has the data of all events. A
  * cursor needs the position of its first page, so a list never goes back in time. Decision D-58.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
@@ -52,8 +52,12 @@ const count = (route: Route) => {
 /** The replica and the position that it has replayed, or the reason why a read goes to the primary. */
 type Serving = { readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">
 
-/** The end of the log, the version and the number of events, as columns of a statement over `users u` on the primary. */
-const COLUMNS = `, u.xmin::text AS version, (SELECT s.position FROM event_streams s WHERE s.organization_id = u.organization_id) AS events,
+/**
+ * The end of the log, the version and the newest event, as columns of a statement over `users u` on the primary. Numbers of
+ * transactions and of events repeat after a failover that lost some.
+ */
+const COLUMNS = `, concat(u.xmin, ' ', u.updated_at) AS version,
+  (SELECT s.event_id FROM event_streams s WHERE s.organization_id = u.organization_id) AS event,
   CASE WHEN pg_is_in_recovery() THEN NULL ELSE (pg_current_wal_insert_lsn() - '0/0')::float8 END AS position`
 
 /** A user's row with {@link ReadReplica.columns}, which are absent without a replica. */
@@ -61,15 +65,15 @@ export const Seen = Schema.Struct({
   userId: Schema.String,
   organizationId: Schema.String,
   version: Schema.optional(Schema.String),
-  events: Schema.optional(Schema.NullOr(Schema.Number)),
+  event: Schema.optional(Schema.NullOr(Schema.String)),
   position: Schema.optional(Schema.NullOr(Schema.Number))
 })
 export type Seen = typeof Seen.Type
 
 /** Remembers, by id, the log position at which a state was first seen: it was written before that. */
 const firstSeen = () => {
-  const known = new LRUCache<string, { readonly state: string | number; readonly position: number }>({ max: REMEMBERED })
-  return (id: string, state: string | number, position: number): number => {
+  const known = new LRUCache<string, { readonly state: string; readonly position: number }>({ max: REMEMBERED })
+  return (id: string, state: string, position: number): number => {
     const before = known.get(id)
     if (before?.state === state) return before.position
     known.set(id, { state, position })
@@ -116,13 +120,13 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
         }
         const { reached, standing } = yield* watchReplica(primaryUrl, replicaUrl)
         const versionSeen = firstSeen(),
-          eventsSeen = firstSeen()
+          eventSeen = firstSeen()
         return {
           columns: COLUMNS,
-          admit: (reading, { events, organizationId, position, userId, version }) => {
+          admit: (reading, { event, organizationId, position, userId, version }) => {
             if (version === undefined || typeof position !== "number") return
             reading.begun = position
-            reading.needs = Math.max(versionSeen(userId, version, position), eventsSeen(organizationId, events ?? 0, position))
+            reading.needs = Math.max(versionSeen(userId, version, position), eventSeen(organizationId, event ?? "", position))
           },
           fault: () => {
             const now = standing()
