@@ -9,7 +9,7 @@ import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as Migrations from "../../runtime/database/Migrations.ts"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { livePid } from "../../runtime/embedded/Process.ts"
-import { Settings } from "../../runtime/settings/Settings.ts"
+import { InvalidSettings, Settings } from "../../runtime/settings/Settings.ts"
 import { type Finding, fault, notice, unready, well, why } from "./Finding.ts"
 import { holdChecks } from "./holdChecks.ts"
 import { statementChecks } from "./statementChecks.ts"
@@ -120,8 +120,8 @@ const sealed = Effect.fnUntraced(function* (master: Sealing | undefined) {
 })
 
 const answering = Effect.gen(function* () {
-  const found = yield* version
   const { complete, finding } = yield* schema
+  const found = yield* version
   if (!complete) return [...found, finding]
   const master = yield* masterKey
   return [...found, finding, yield* sealed(master), ...(yield* statementChecks(master)), yield* holdChecks]
@@ -152,9 +152,12 @@ export const postgres = Effect.gen(function* () {
     )
   )
   if (Exit.isSuccess(exit)) return exit.value
+  const cause = causeOf(Cause.squash(exit.cause))
+  if (cause instanceof InvalidSettings)
+    return [fault("Postgres", "It is behind a connection pooler.", "Point DATABASE_URL to Postgres itself.", 3)]
   const advice =
     settings.databaseUrl === undefined
       ? `See ${dataDir.at("log", "postgres.log")}; \`custody start\` restarts a server whose service has ended; one of a running service is reached only where that runs.`
       : "Check DATABASE_URL: host, port, user, password, database and, if Postgres requires it, ?sslmode=require."
-  return [fault("Postgres", `It cannot be reached: ${why(causeOf(Cause.squash(exit.cause)))}.`, advice, 5)]
+  return [fault("Postgres", `It cannot be reached: ${why(cause)}.`, advice, 5)]
 })

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Layer, type Redacted, Schema } from "effect"
 import * as Database from "../../runtime/database/Database.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { LOST_SETTINGS, rejectedSettings } from "../../runtime/database/pooler.ts"
 import { MAX_LAG } from "../../runtime/database/replica/ReadReplica.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { type Finding, fault, notice, well } from "./Finding.ts"
@@ -19,7 +20,8 @@ const decodePrimary = decodeRows(Schema.Struct({ cluster: Schema.String, flushed
       cluster: Schema.String,
       standby: Schema.Boolean,
       replayed: Schema.NullOr(Schema.Number),
-      feedback: Schema.Boolean
+      feedback: Schema.Boolean,
+      pooled: Schema.Boolean
     })
   )
 
@@ -30,8 +32,15 @@ const primary = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 const replica = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   decodeReplica(
     sql.unsafe(`SELECT ${CLUSTER}, pg_is_in_recovery() AS standby, (pg_last_wal_replay_lsn() - '0/0')::float8 AS replayed,
-      current_setting('hot_standby_feedback') = 'on' AS feedback`)
+      current_setting('hot_standby_feedback') = 'on' AS feedback, ${LOST_SETTINGS} AS pooled`)
   )
+)
+
+const pooled = fault(
+  NAME,
+  "It is behind a connection pooler, so it is not used.",
+  "Point DATABASE_READ_URL to the replica itself, or unset it.",
+  3
 )
 
 const pool = (url: Redacted.Redacted) => Database.layer(url, { ...Database.pools.command, acquire: Duration.seconds(5) })
@@ -46,6 +55,7 @@ export const readReplica = Effect.gen(function* () {
     const services = yield* Layer.build(pool(databaseReadUrl))
     const look = Effect.provide(replica, services)
     const [first] = yield* look
+    if (first?.pooled === true) return [pooled]
     if (first?.standby !== true) {
       return [notice(NAME, "It is not a standby, so it is not used.", "Point DATABASE_READ_URL to a streaming replica, or unset it.")]
     }
@@ -79,8 +89,12 @@ export const readReplica = Effect.gen(function* () {
   }).pipe(
     Effect.scoped,
     Effect.timeout("20 seconds"),
-    Effect.orElseSucceed(() => [
-      notice(NAME, "It cannot be reached, so lists are read from the primary.", "Start it, check DATABASE_READ_URL, or unset it.")
-    ])
+    Effect.catchAll((error) =>
+      Effect.succeed([
+        rejectedSettings(error)
+          ? pooled
+          : notice(NAME, "It cannot be reached, so lists are read from the primary.", "Start it, check DATABASE_READ_URL, or unset it.")
+      ])
+    )
   )
 })

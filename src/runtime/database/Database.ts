@@ -56,8 +56,9 @@ export const pools = {
 const TIMESTAMPTZ = 1184
 const INT8 = 20
 
-/** `2021-09-13 13:32:34.5+00`, as a UTC session prints it, to `2021-09-13T13:32:34.500Z`. */
+/** `2021-09-13 13:32:34.5+00`, as a UTC session prints it, to `2021-09-13T13:32:34.500Z`. Throws for any other session. */
 const isoOf = (text: string): string => {
+  if (!text.endsWith("+00")) throw new Error(`Postgres did not answer in UTC: ${text}`)
   const point = text.indexOf(".")
   const fraction =
     point < 0
@@ -77,8 +78,8 @@ const types: pg.CustomTypesConfig = {
 /** Lifetime of a connection: one that only reads would otherwise stay on a server that became a standby. */
 export const LIFETIME = Duration.minutes(15)
 
-/** Settings of every session, whatever the defaults of its role or database are. */
-export const session = "-c timezone=UTC -c default_transaction_isolation=read\\ committed"
+/** Settings of every session, whatever the defaults of its role or database are. The last one shows that none was lost (pooler.ts). */
+export const session = "-c timezone=UTC -c default_transaction_isolation=read\\ committed -c custody.session=on"
 
 /** A pool with this configuration. */
 const makePool = (url: Redacted.Redacted, shape: PoolShape) => {

@@ -12,6 +12,7 @@ import { MIGRATIONS } from "./advisoryLocks.ts"
 import { decodeRows } from "./decodeRows.ts"
 import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE, postgresErrorOf } from "./hasSqlState.ts"
 import baseline from "./migrations/0001_baseline.ts"
+import { LOST_SETTINGS, rejectedSettings } from "./pooler.ts"
 
 /** Migrations by number and name, such as `0001_baseline`, in order. */
 export type Steps = Parameters<typeof Migrator.fromRecord>[0]
@@ -37,7 +38,7 @@ export class OutdatedDatabase extends Data.TaggedError("OutdatedDatabase")<{
   }
 }
 
-/** Fails if `DATABASE_URL` leads through a pooler such as PgBouncer, which drops the settings of a connection or rejects them. */
+/** `DATABASE_URL` leads through a pooler. */
 const pooler = new InvalidSettings({
   faults: [
     "DATABASE_URL: read the address of a connection pooler, expected that of Postgres itself: the service has pools of its own, and depends on settings, prepared statements and notifications of its connections."
@@ -55,11 +56,9 @@ const decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean, pooled: Sc
 export const compare = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { databaseUrl, dataDir } = yield* Settings
-  // Every connection of ours sets the mode (Database.ts).
   const [database] = yield* Effect.catchIf(
-    decodeFound(sql`
-      SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found, current_setting('plan_cache_mode') = 'auto' AS pooled`),
-    (error) => /unsupported startup parameter/.test(postgresErrorOf(error)?.message ?? ""),
+    decodeFound(sql`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found, ${sql.literal(LOST_SETTINGS)} AS pooled`),
+    rejectedSettings,
     () => pooler
   )
   if (database?.pooled === true) return yield* pooler

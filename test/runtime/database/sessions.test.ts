@@ -31,3 +31,13 @@ test("transactions of every pool are read committed and in UTC", async () => {
   const { rows } = await Effect.runPromise(Effect.provide(read, portal(Redacted.make(url))))
   expect(rows).toEqual([{ isolation: "read committed", zone: "UTC" }])
 })
+
+test("a timestamp that is not in UTC is an error, and no other time", async () => {
+  const read = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.withTransaction(Effect.zipRight(sql.unsafe("SET LOCAL timezone = 'Asia/Tokyo'"), sql.unsafe("SELECT now() AS now")))
+  )
+  const failed = Effect.map(Effect.flip(read), ({ cause }) => String(cause))
+  expect(await Effect.runPromise(Effect.provide(failed, Database.layer(Redacted.make(url), Database.pools.command)))).toContain(
+    "Postgres did not answer in UTC"
+  )
+})

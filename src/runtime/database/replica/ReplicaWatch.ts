@@ -9,6 +9,7 @@ import type pg from "pg"
 import { batched } from "../Batch.ts"
 import { acquirePool, type PoolShape } from "../Database.ts"
 import { decodeRows } from "../decodeRows.ts"
+import { LOST_SETTINGS, rejectedSettings } from "../pooler.ts"
 
 /** The state of a replica. */
 export interface Standing {
@@ -25,24 +26,30 @@ const EVERY = Duration.millis(250),
 /** Checks of the primary that are kept: those of 30 seconds. */
 const KEPT = 120
 
+const POOLED = "It is behind a connection pooler"
+
 /** Its own connection: a busy pool would look like an unavailable server. */
 const shape: PoolShape = { name: "replica-watch", connections: 1, statement: LIMIT, acquire: LIMIT, planner: [] }
 
 const PrimaryRow = Schema.Struct({ inserted: Schema.Number, flushed: Schema.Number, cluster: Schema.String })
-const ReplicaRow = Schema.Struct({ position: Schema.NullOr(Schema.Number), standby: Schema.Boolean, cluster: Schema.String })
+const ReplicaRow = Schema.Struct({
+  position: Schema.NullOr(Schema.Number),
+  standby: Schema.Boolean,
+  cluster: Schema.String,
+  pooled: Schema.Boolean
+})
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
 const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed, ${CLUSTER}`
-const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}`
+const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${LOST_SETTINGS} AS pooled`
 
-/** The first row of a statement; undefined if the server does not answer in time. */
+/** The first row of a statement. Fails if the server does not answer in time. */
 const ask = <A, I>(row: Schema.Schema<A, I>, text: string) => {
   const decode = decodeRows(row)
-  return (pool: pg.Pool): Effect.Effect<A | undefined> =>
+  return (pool: pg.Pool) =>
     decode(Effect.tryPromise(async (): Promise<ReadonlyArray<unknown>> => (await pool.query(text)).rows)).pipe(
-      Effect.map(([first]) => first),
-      Effect.timeout(LIMIT),
-      Effect.orElseSucceed(() => undefined)
+      Effect.flatMap(([first]) => Effect.fromNullable(first)),
+      Effect.timeout(LIMIT)
     )
 }
 const askPrimary = ask(PrimaryRow, ofPrimary),
@@ -59,25 +66,29 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     let position: number | string = "It has not responded yet",
       freshAt = Number.NEGATIVE_INFINITY
 
-    const positionOf = (row: typeof ReplicaRow.Type | undefined): number | string =>
-      row === undefined
-        ? "It cannot be reached"
+    const positionOf = (row: typeof ReplicaRow.Type): number | string =>
+      row.pooled
+        ? POOLED
         : !row.standby || row.position === null
           ? "It is not a standby"
           : cluster !== undefined && row.cluster !== cluster
             ? "It is not a standby of DATABASE_URL"
             : row.position
 
+    const read = Effect.match(askReplica(replica), {
+      onFailure: (error) => (rejectedSettings(error) ? POOLED : "It cannot be reached"),
+      onSuccess: positionOf
+    })
     /** A position of the replica that was read after the call; calls share statements. */
-    const current = yield* batched(
-      (calls: ReadonlyArray<void>) => Effect.map(askReplica(replica), (row) => calls.map(() => positionOf(row))),
-      { size: 1_000, parallel: 1 }
-    )
+    const current = yield* batched((calls: ReadonlyArray<void>) => Effect.map(read, (found) => calls.map(() => found)), {
+      size: 1_000,
+      parallel: 1
+    })
 
     const look = Effect.gen(function* () {
       const found = yield* current(undefined)
       const at = performance.now()
-      const now = yield* askPrimary(primary)
+      const now = yield* Effect.orElseSucceed(askPrimary(primary), () => undefined)
       cluster = now?.cluster ?? cluster
       position = found
       // After a failover, a replica may have replayed changes that the new primary never had.
