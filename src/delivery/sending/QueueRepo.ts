@@ -1,10 +1,11 @@
 /** The rows of a webhook's queue, as its drain reads and changes them. C-5. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { inFlight, RANK } from "../webhooks/queue.ts"
+import { longestProbeWait } from "./decide.ts"
 import { makeNotices } from "./recordNotices.ts"
 
 /** The oldest deliveries that take turns as probes. */
@@ -50,7 +51,9 @@ const mayBeSent = `(d.recovery_id IS NULL OR EXISTS (SELECT 1 FROM recoveries r 
 export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const notices = makeNotices(sql, yield* Settings)
+    const settings = yield* Settings
+    const notices = makeNotices(sql, settings)
+    const longestProbe = longestProbeWait(settings.webhookProbeSchedule.map(Duration.toSeconds))
 
     return {
       /** Begins a step: it is due no earlier than now, so that the sweep sees when the drain last acted. Undefined without a queue. */
@@ -58,8 +61,9 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
         Effect.map(
           decodeQueues(sql`
             UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL
-              -- No drain waits longer to send: Postgres' clock was set back.
-              THEN greatest(CASE WHEN q.down OR q.due < clock_timestamp() + interval '1 minute' THEN q.due END, clock_timestamp()) END
+              -- No drain waits longer: Postgres' clock was set back.
+              THEN greatest(CASE WHEN q.due < clock_timestamp() + make_interval(mins => 1, secs => CASE WHEN q.down THEN ${longestProbe}::float8 ELSE 0 END)
+                THEN q.due END, clock_timestamp()) END
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
             RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_until IS NOT NULL AS canceling,
               coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",

@@ -16,6 +16,8 @@ const STREAK_GAP = 48 * HOUR
 const GONE_AFTER = 5 * 60_000
 /** Longest `Retry-After` of a probe, in seconds. */
 const RETRY_AFTER_SECONDS = 3_600
+/** The longest wait before a probe, in seconds. */
+export const longestProbeWait = (probeSeconds: ReadonlyArray<number>): number => Math.max(RETRY_AFTER_SECONDS, ...probeSeconds)
 
 /** A webhook's failed attempts in a row. Times are in ms since 1970, by Postgres' clock. */
 export interface Streak {

@@ -81,10 +81,12 @@ const goDown = async (entity: number, id: string) => {
   await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds' WHERE webhook_id = $1", [id])
   await until("the hold", async () => (await get(id)).health.state === "HOLDING")
 }
-const probeNow = async (id: string) => {
-  await app.sql("UPDATE webhook_queues SET due = clock_timestamp() WHERE webhook_id = $1 AND down", [id])
+/** Lets the drain look again, with the next probe due at this time. */
+const probeAt = async (id: string, due: string) => {
+  await app.sql(`UPDATE webhook_queues SET due = ${due} WHERE webhook_id = $1 AND down`, [id])
   await app.sql("INSERT INTO commands (key) VALUES ('drain/' || $1) ON CONFLICT (key) DO UPDATE SET id = DEFAULT", [id])
 }
+const probeNow = (id: string) => probeAt(id, "clock_timestamp()")
 const probesOf = async (id: string) =>
   Number((await app.sql("SELECT probes FROM webhook_queues WHERE webhook_id = $1 AND down", [id]))[0]?.["probes"] ?? -1)
 
@@ -272,6 +274,13 @@ describe.concurrent("the hold of one webhook", () => {
     }
     expect((await subjects(id)).filter((subject) => subject.includes("is on hold"))).toHaveLength(1)
     expect((await subjects(id)).filter((subject) => subject.includes("recovered"))).toHaveLength(1)
+  })
+
+  test("a probe is at most an hour away after Postgres' clock was set back", async () => {
+    const { id } = await webhook(3, () => 503)
+    await goDown(3, id)
+    await probeAt(id, "clock_timestamp() + interval '2 hours'")
+    await until("the probe", async () => (await probesOf(id)) === 1)
   })
 
   test("a delivery that fails alone has its usual attempts, and others pass it", async () => {
