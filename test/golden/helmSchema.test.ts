@@ -1,4 +1,4 @@
-import { test } from "bun:test"
+import { expect, test } from "bun:test"
 import type { Setting } from "../../src/runtime/settings/readers.ts"
 import { table } from "../../src/runtime/settings/table.ts"
 import { documentText, documentWhole } from "../support/document.ts"
@@ -42,4 +42,11 @@ test("the Helm chart's values have a schema of values.yaml and the program's set
       additionalProperties: false
     })
   )
+})
+
+test("the Helm chart scales to no more workers than have a share of each webhook", () => {
+  const { worker } = Bun.YAML.parse(documentText("deploy/helm/values.yaml")) as {
+    readonly worker: { readonly autoscaling: { readonly maxReplicas: number } }
+  }
+  expect(worker.autoscaling.maxReplicas).toBeLessThanOrEqual(Number(table.webhookMaxInFlight.fallback))
 })
