@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test"
 import { useApi } from "../support/api.ts"
 import { smallest, user } from "../support/records.ts"
 import { short } from "../support/webhookFixtures.ts"
-import { signedIn, type Visitor } from "./client.ts"
+import { PASSWORD, signedIn, Visitor } from "./client.ts"
 
 const app = useApi({ RATE_LIMIT: "2/1s burst 20" })
 let one: Visitor, other: Visitor
@@ -21,5 +21,14 @@ test("a session's requests count against its user's rate limit and no other's", 
   expect(new Set(answers.map(short))).toEqual(new Set(["200", "429 rate_limited"]))
   expect(refused.length).toBeGreaterThanOrEqual(20)
   for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0)
+  expect((await other.get("/api/search?q=vault")).status).toBe(200)
+})
+
+test("requests with the password alone do not count against the user's rate limit", async () => {
+  const half = new Visitor(app)
+  await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD })
+  expect(await half.state()).toBe("second_factor")
+  const answers = await Promise.all(Array.from({ length: 40 }, () => half.get("/api/session")))
+  expect(answers.some(({ status }) => status === 429)).toBe(true)
   expect((await other.get("/api/search?q=vault")).status).toBe(200)
 })

@@ -190,9 +190,9 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     return {
       authenticate,
 
-      /** Counts a request of a portal session against its user's rate limit, whichever path it requests. */
-      limitSession: (userId: string): Effect.Effect<void, ProblemOf<"rate_limited">> =>
-        Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) => spend(userId, current(fiber), "Your session"))
+      /** Counts a request of a portal session against the rate limit of its user, or of the session, whichever path it requests. */
+      limitSession: (callerId: string): Effect.Effect<void, ProblemOf<"rate_limited">> =>
+        Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) => spend(callerId, current(fiber), "Your session"))
     }
   })
 }) {

@@ -97,9 +97,14 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         return session satisfies SessionState
       }).pipe(Effect.orDie)
 
-    /** The request's session, complete or not; null if nobody is signed in. Counts against its user's rate limit. */
+    /**
+     * The request's session, complete or not; null if nobody is signed in. Counts against its user's rate limit, or only against
+     * its own without the second factor: whoever has the password alone blocks nobody.
+     */
     const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token))).pipe(
-      Effect.tap((session) => (session === null ? Effect.void : limitSession(session.userId)))
+      Effect.tap((session) =>
+        session === null ? Effect.void : limitSession(session.secondFactorAt === null ? session.id : session.userId)
+      )
     )
 
     /** The request's session, with or without the second factor. */
