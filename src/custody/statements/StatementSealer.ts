@@ -235,8 +235,6 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
        * continue after; null if every vault was checked.
        */
       seal: Effect.fn("StatementSealer.seal")(function* (after: string, millis: number) {
-        // The key is published before anything is signed, and outside the transactions, which may be rolled back.
-        yield* signing.jwks
         const until = Date.now() + millis
         const total = { sealed: 0, revised: 0, failed: 0 }
         for (let last = after; ; ) {
