@@ -2,7 +2,7 @@
  * Responses that their clients have not read. They take memory: of the process until the system takes them, then of the system
  * until the client acknowledges them. So they count for their caller and organization until the system says that they were
  * acknowledged, which is looked up only when somebody has reached the limit. Otherwise one key could request pages and read none of
- * them. docs/security.md, T18.
+ * them, or end its half of a stream's connection and leave what was sent to the system. docs/security.md, T18.
  */
 
 import * as HttpBody from "@effect/platform/HttpBody"
@@ -41,6 +41,8 @@ export interface Receiver extends Pick<RequestState, "client" | "keyId" | "organ
 
 /** What was sent on a connection. */
 interface Sent {
+  /** Of the connection and its owners: a proxy's connection has requests of several. */
+  readonly name: string
   readonly peer: Peer
   /** The caller and its organization, or the network and the site of a stranger. */
   readonly owners: readonly [one: string, all: string]
@@ -52,7 +54,7 @@ interface Sent {
 
 /** Counts what has not been read of this process's responses. */
 export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unacknowledged) => {
-  /** By the name of the connection and its owners: a proxy's connection has requests of several. */
+  /** By name. */
   const sent = new Map<string, Sent>()
   const unread = new Map<string, number>()
   let nextLook = Number.NEGATIVE_INFINITY,
@@ -70,6 +72,12 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
       if (sum === 0) unread.delete(name)
       else unread.set(name, sum)
     }
+  }
+  /** Counts what is sent now. The last look may have forgotten what a stream sent before. */
+  const add = (given: Sent, held: number, taken: number) => {
+    const one = sent.get(given.name) ?? given
+    sent.set(one.name, one)
+    change(one, held, taken)
   }
   const isFull = ({ organizationId }: Receiver, [one, all]: Sent["owners"], bytes: number) => {
     const before = unread.get(one) ?? 0
@@ -100,9 +108,8 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
     const name = `${peer.address} ${peer.port} ${owners[0]}`
     if (isFull(receiver, owners, bytes) || sent.size > 2 * sizeAtLook + CONNECTIONS) look()
     if (isFull(receiver, owners, bytes)) return undefined
-    const one = sent.get(name) ?? { peer, owners, held: 0, taken: 0 }
-    sent.set(name, one)
-    change(one, isHeld ? bytes : 0, isHeld ? 0 : bytes)
+    const one = sent.get(name) ?? { name, peer, owners, held: 0, taken: 0 }
+    add(one, isHeld ? bytes : 0, isHeld ? 0 : bytes)
     return one
   }
 
@@ -114,7 +121,7 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
       clearTimeout(watch)
       if (rest === undefined) return
       rest = undefined
-      change(one, -body.length, body.length)
+      add(one, -body.length, body.length)
     }
     return new ReadableStream<Uint8Array>(
       {
@@ -143,10 +150,43 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
     )
   }
 
+  /** A stream of unknown length, of which each piece counts once the system has taken it. Before, its source limits it. */
+  const passedOn = (one: Sent, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
+    const reader = body.getReader()
+    let last = 0
+    const taken = () => {
+      if (last > 0) add(one, 0, last)
+      last = 0
+    }
+    return new ReadableStream<Uint8Array>(
+      {
+        start(controller) {
+          // Also if the connection does not ask for more.
+          reader.closed.catch((error) => {
+            taken()
+            controller.error(error)
+          })
+        },
+        async pull(controller) {
+          taken()
+          const { done, value } = await reader.read()
+          if (done) return controller.close()
+          last = value.length
+          controller.enqueue(value)
+        },
+        cancel(reason) {
+          taken()
+          return reader.cancel(reason)
+        }
+      },
+      { highWaterMark: 0 }
+    )
+  }
+
   /** Milliseconds until the next look. */
   const untilLook = () => Math.max(0, nextLook - performance.now())
 
-  return { enter, streamOf, untilLook }
+  return { enter, streamOf, passedOn, untilLook }
 }
 
 const unread = unreadResponses()
@@ -168,18 +208,21 @@ export const asRead = (response: HttpServerResponse.HttpServerResponse, method: 
   if (method !== "GET" && method !== "HEAD") return lastIfUnread(response)
   const { body } = response
   const given = method === "GET" && (body._tag === "Uint8Array" || body._tag === "Raw") ? body.body : undefined
+  const stream = given instanceof ReadableStream ? given : undefined
   const whole = typeof given === "string" || given instanceof Uint8Array ? given : undefined
   // All readers of a `Blob` share it.
   const bytes = given instanceof Blob ? given.size : whole === undefined ? 0 : Buffer.byteLength(whole)
   const isHeld = whole !== undefined && bytes > STREAMED
+  const streamed = (one: Sent) => {
+    if (stream !== undefined) return unread.passedOn(one, stream)
+    return isHeld ? unread.streamOf(one, typeof whole === "string" ? Buffer.from(whole) : whole) : undefined
+  }
   return Effect.flatMap(currentRequest, (state) => {
     if (state.peer === undefined) return Effect.succeed(response)
-    const answer = (one: Sent) =>
-      Effect.succeed(
-        isHeld
-          ? HttpServerResponse.setBody(response, HttpBody.raw(unread.streamOf(one, typeof whole === "string" ? Buffer.from(whole) : whole)))
-          : response
-      )
+    const answer = (one: Sent) => {
+      const sending = streamed(one)
+      return Effect.succeed(sending === undefined ? response : HttpServerResponse.setBody(response, HttpBody.raw(sending)))
+    }
     const one = counted(state, bytes, isHeld)
     if (one !== undefined) return answer(one)
     // What a client has read meanwhile is only known after the next look.
@@ -189,7 +232,7 @@ export const asRead = (response: HttpServerResponse.HttpServerResponse, method: 
         return later === undefined ? tooMuch() : answer(later)
       }),
       unread.untilLook() + 1
-    )
+    ).pipe(Effect.onError(() => Effect.promise(async () => stream?.cancel())))
   })
 }
 

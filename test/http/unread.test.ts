@@ -19,7 +19,7 @@ describe("what clients have not read", () => {
   /** Of each connection, the system says that so many bytes were not acknowledged. */
   const counting = (bytes: number, stalled?: number) => {
     const queues = new Map(Array.from({ length: 120 }, (_, at) => [`203.0.113.${at % 6} ${Math.floor(at / 6)}`, bytes]))
-    const { enter, streamOf } = unreadResponses(1_000_000, stalled, () => queues)
+    const { enter, passedOn, streamOf } = unreadResponses(1_000_000, stalled, () => queues)
     return {
       enter: (...receiver: Parameters<typeof to>) => enter(to(...receiver), body.length, false),
       /** How many responses of so many bytes a caller may have, each on a connection of its own. */
@@ -31,6 +31,10 @@ describe("what clients have not read", () => {
       hold: (...receiver: Parameters<typeof to>) => {
         const one = enter(to(...receiver), body.length, true)
         return one && streamOf(one, body).getReader()
+      },
+      pass: (source: ReadableStream<Uint8Array>, ...receiver: Parameters<typeof to>) => {
+        const one = enter(to(...receiver), 0, false)
+        return one && passedOn(one, source).getReader()
       }
     }
   }
@@ -76,6 +80,31 @@ describe("what clients have not read", () => {
       expect(new Uint8Array(bytes)).toEqual(body)
       if (!wait) expect((await reader?.read())?.done).toBe(true)
       expect([wait, enter("a", "1", 2) === undefined]).toEqual([wait, wait])
+    }
+  })
+
+  test("of a stream of unknown length counts once the system has taken it", async () => {
+    for (const [then, fits] of [
+      ["nothing", true],
+      ["asks for more", false],
+      ["ends", false],
+      ["is disconnected", false]
+    ] as const) {
+      const { enter, pass } = counting(body.length)
+      const { promise: source, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>()
+      const stream = new ReadableStream<Uint8Array>(
+        { start: resolve, pull: (controller) => controller.enqueue(body) },
+        { highWaterMark: 0 }
+      )
+      const reader = pass(stream, "a", "1", 1)
+      expect((await reader?.read())?.value).toEqual(body)
+      if (then === "asks for more") await reader?.read()
+      if (then === "ends") await reader?.cancel()
+      if (then === "is disconnected") {
+        ;(await source).error(new Error("the reader did not keep up"))
+        await expect(reader?.closed).rejects.toThrow("keep up")
+      }
+      expect([then, enter("a", "1", 2) !== undefined]).toEqual([then, fits])
     }
   })
 
