@@ -54,7 +54,7 @@ interface Sent {
 
 /** Counts what has not been read of this process's responses. */
 export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unacknowledged) => {
-  /** By name. */
+  /** By name, in the order in which something was last sent. */
   const sent = new Map<string, Sent>()
   const unread = new Map<string, number>()
   let nextLook = Number.NEGATIVE_INFINITY,
@@ -76,6 +76,7 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
   /** Counts what is sent now. The last look may have forgotten what a stream sent before. */
   const add = (given: Sent, held: number, taken: number) => {
     const one = sent.get(given.name) ?? given
+    sent.delete(one.name)
     sent.set(one.name, one)
     change(one, held, taken)
   }
@@ -91,10 +92,15 @@ export const unreadResponses = (limit = LIMIT, stalled = STALLED, queues = unack
   const look = () => {
     const from = performance.now()
     if (from < nextLook) return
-    const waiting = queues()
-    for (const [name, one] of sent) {
-      change(one, 0, Math.min(0, (waiting.get(nameOf(one.peer)) ?? 0) - one.taken))
-      if (one.held + one.taken === 0) sent.delete(name)
+    const waiting = new Map(queues())
+    // What waits on a connection is what was sent last.
+    for (const one of [...sent.values()].reverse()) {
+      const connection = nameOf(one.peer)
+      const queue = waiting.get(connection) ?? 0
+      const taken = Math.min(one.taken, queue)
+      waiting.set(connection, queue - taken)
+      change(one, 0, taken - one.taken)
+      if (one.held + one.taken === 0) sent.delete(one.name)
     }
     sizeAtLook = sent.size
     const now = performance.now()

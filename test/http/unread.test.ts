@@ -67,6 +67,12 @@ describe("what clients have not read", () => {
     }
   })
 
+  test("on a proxy's connection counts for who was answered last", () => {
+    const { enter } = counting(body.length)
+    for (const keyId of ["1", "2"]) expect(enter("a", keyId, 1)).toBeDefined()
+    expect(["1", "2"].map((keyId) => enter("a", keyId, 2) !== undefined)).toEqual([true, false])
+  })
+
   test("is one response at least, whatever its size", () => {
     expect(unreadResponses(1_000).enter(to("a", "1", 1), body.length, false)).toBeDefined()
   })
