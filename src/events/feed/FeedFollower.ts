@@ -13,7 +13,7 @@ import { Notifications } from "../../runtime/database/Notifications.ts"
 import * as Id from "../../values/Id.ts"
 import { CHANNEL } from "../log/EventLog.ts"
 import type { Place } from "./cursor.ts"
-import { type FeedFilter, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { type FeedFilter, idsFrom, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
 import { FeedRow, feedColumns } from "./FeedRow.ts"
 
 /** Longest and shortest poll interval while a reader waits, in ms. */
@@ -45,8 +45,6 @@ interface Followed {
   position: number
   /** The id of the event at the position; null if it is not known. */
   id: string | null
-  /** A time in ms: every event after the position was recorded at it or later. */
-  at: number
   readonly waiting: Set<Waiting>
 }
 
@@ -105,9 +103,11 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
 
     /** Evaluates the access of some readers again; those without access are rejected. */
     const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
-      const current = yield* access.current(some.map(({ principal }) => principal))
-      for (const one of some) {
-        const principal = current.get(one.principal)
+      // Another check may replace it meanwhile.
+      const asked = some.map((one) => ({ one, before: one.principal }))
+      const current = yield* access.current(asked.map(({ before }) => before))
+      for (const { before, one } of asked) {
+        const principal = current.get(before)
         if (principal?.scopes.has("webhook:read") === true) one.principal = principal
         else {
           leave(one)
@@ -152,7 +152,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       }
       const until = Math.min(end, followed.position + BATCH)
       // Limited by id, too, so that Postgres opens only the tables of these days.
-      const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
+      const [from, before] = [Id.floor("evt", idsFrom(followed.id)), Id.floor("evt", latest + 1)]
       const rows = yield* castEvents(sql`
         SELECT ${sql.literal(feedColumns)}, e.audience,
           (${followed.id}::text IS NULL OR EXISTS (SELECT 1 FROM events p WHERE p.id = ${followed.id})) AS follows
@@ -184,7 +184,6 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       }
       followed.position = reached.position
       followed.id = reached.id
-      if (reached.position === end) followed.at = at
       return reached.position < end
     })
 
@@ -199,7 +198,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         const followed = streams.get(id)
         if (followed === undefined) continue
         if (end < followed.position || (end === followed.position && followed.id !== null && eventId !== followed.id)) sendAway(followed)
-        const recorded = { end, latest: clock, at: now - LONGEST_WRITE }
+        const recorded = { end, latest: clock, at: Math.min(now, Date.now()) - LONGEST_WRITE }
         while (followed.waiting.size > 0 && followed.position < end) {
           if (!(yield* deliverNext(id, followed, recorded))) break
         }
@@ -241,7 +240,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       join: (one: Waiting): boolean => {
         const { organizationId } = one.principal
         const known = streams.get(organizationId)
-        const followed = known ?? { ...one.place, waiting: new Set<Waiting>() }
+        const followed = known ?? { position: one.place.position, id: one.place.id, waiting: new Set<Waiting>() }
         if (followed.position > one.place.position) return false
         followed.waiting.add(one)
         if (known === undefined) {

@@ -57,6 +57,9 @@ export const LONGEST_WRITE = 3_600_000
 /** How long the oldest cursor in a problem stays usable, in ms. */
 const USABLE = 300_000
 
+/** A time in ms: every event after this one has an id of it or later. The clock may have been set back since the place was given. */
+export const idsFrom = (id: string | null): number => Math.max(id === null ? 0 : (Id.time(id) ?? 0), oldestTime())
+
 /** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0, id })
 
@@ -88,7 +91,7 @@ const castKeys = castRows(KeyRow),
 const endOf = ({ clock, id, now, position }: StreamRow = { position: 0, id: null, clock: 0, now: Date.now() }): End => ({
   position,
   id,
-  at: Math.max(clock, now - LONGEST_WRITE),
+  at: Math.max(clock, Math.min(now, Date.now()) - LONGEST_WRITE),
   latest: Math.max(clock, now)
 })
 
@@ -270,11 +273,8 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       /** A page of the events that the reader can see after a position, or from the beginning of the log. */
       page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
         const { many, until } = yield* endFor(principal)
-        const after = {
-          position: given?.position ?? BEGINNING,
-          id: given?.id ?? null,
-          at: Math.max(given?.at ?? 0, oldestTime())
-        }
+        const { id, position } = given ?? { id: null, position: BEGINNING }
+        const after = { position, id, at: idsFrom(id) }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined
         const take = filtered ? Math.max(FILTERED, limit) + 1 : limit + 1
         const found = yield* visible(principal, filter.vaultId, after, until, take, { many, whole: !filtered })

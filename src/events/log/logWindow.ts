@@ -14,4 +14,4 @@ export const oldestTime = (): number => Date.now() - RETENTION_DAYS * 86_400_000
 export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, oldestTime())
 
 /** The smallest id that a delivery of an event can have. */
-export const oldestDelivery = (eventId: string): string => Id.floor("del", (Id.time(eventId) ?? 0) - DELIVERY_SLACK_MS)
+export const oldestDelivery = (eventId: string): string => Id.floor("del", Math.min(Id.time(eventId) ?? 0, Date.now()) - DELIVERY_SLACK_MS)

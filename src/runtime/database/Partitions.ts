@@ -75,11 +75,17 @@ const indexesOf = (sql: SqlClient.SqlClient, table: string, partition: string) =
     (rows) => rows.map(({ definition }) => definition.replaceAll(" DESC", "").replace(/ INDEX \S+ ON ONLY \S+ /, ` INDEX ON ${partition} `))
   )
 
-/** Creates missing partitions from yesterday to a week ahead, by the clocks of the process and of Postgres. Safe to run twice or concurrently. */
+/**
+ * Creates missing partitions from yesterday to a week ahead, by the clocks of the process and of Postgres, unless these differ by more
+ * than two weeks. Safe to run twice or concurrently.
+ */
 export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const today = dayOf(Date.now())
   const days = new Set(
-    [Date.now(), yield* databaseTime(sql)].flatMap((now) => Array.from({ length: AHEAD + 2 }, (_, index) => dayOf(now) - 1 + index))
+    [today, dayOf(yield* databaseTime(sql))]
+      .flatMap((day) => Array.from({ length: AHEAD + 2 }, (_, index) => day - 1 + index))
+      .filter((day) => Math.abs(day - today) <= 2 * AHEAD)
   )
   const wanted = tables.flatMap(([table, prefix]) => [...days].map((day) => ({ table, prefix, day, name: nameOf(table, day) })))
   const found = yield* decodeNames(sql`

@@ -116,3 +116,12 @@ test("a cursor stays valid when its event has left the log and new ones follow",
   const cursor = seal(master, "org_a", { position: (await position()) - 2, at: Date.now() - 3_600_000, id: old })
   expect((await read(`&after=${cursor}`)).json.data).toHaveLength(2)
 })
+
+test("a cursor that was given while Postgres' clock was ahead misses no later event", async () => {
+  await record(1)
+  const master = sealing(Buffer.from(app.env["MASTER_KEY"] ?? "", "base64"), undefined)
+  const [last] = await app.sql("SELECT position, event_id AS id FROM event_streams WHERE organization_id = 'org_a'")
+  const place = { position: Number(last?.["position"]), at: Date.now() + 5 * 3_600_000, id: String(last?.["id"]) }
+  await record(3)
+  expect((await read(`&after=${seal(master, "org_a", place)}`)).json.data).toHaveLength(3)
+})
