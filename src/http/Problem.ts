@@ -46,6 +46,7 @@ export const codes = {
   recovery_ended: [409, "The recovery has ended"],
   not_sealed: [409, "A day is not sealed"],
   rotation_limit_reached: [409, "Too many active secrets"],
+  redelivery_limit_reached: [409, "The event has as many deliveries as can be redelivered"],
   idempotency_in_progress: [409, "A request with this idempotency key is still in progress"],
   cursor_expired: [410, "The cursor is older than the log"],
   cursor_gone: [410, "The log has another event at the cursor's place"],

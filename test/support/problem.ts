@@ -25,6 +25,7 @@ const statuses: { readonly [code: string]: number } = {
   recovery_running: 409,
   recovery_ended: 409,
   rotation_limit_reached: 409,
+  redelivery_limit_reached: 409,
   cursor_expired: 410,
   cursor_gone: 410,
   payload_too_large: 413,

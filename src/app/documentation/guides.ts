@@ -156,6 +156,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
     "An entity can be covered by at most 20 active or paused webhooks, and by 100 with the disabled ones. Delete one that you no longer need.",
   rotation_limit_reached:
     'At most three secrets are valid at the same time. Wait until the oldest expires, 24 hours after its rotation, or rotate with `{ "expirePrevious": "now" }`, which ends all earlier ones.',
+  redelivery_limit_reached:
+    "The event's deliveries leave the log after 31 days. Until then read the event itself: `GET /v1/webhook-events/{eventId}`.",
   idempotency_key_reused: "The idempotency key was used with another body before. Use a new `Idempotency-Key` for a new request.",
   url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."
 }

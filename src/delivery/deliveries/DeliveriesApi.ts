@@ -27,7 +27,7 @@ const Sequence = Schema.transform(
   { strict: true, decode: Number, encode: String }
 )
 
-const WebhookDisabled = problems("WebhookDisabled", "webhook_disabled")
+const NotRedeliverable = problems("NotRedeliverable", "webhook_disabled", "redelivery_limit_reached")
 
 /** The query of a webhook's deliveries. */
 export const DeliveriesQuery = query({
@@ -75,14 +75,14 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .addError(UnsupportedMediaType)
       .addError(InsufficientScope)
       .addError(OwnerRequired)
-      .addError(WebhookDisabled)
+      .addError(NotRedeliverable)
       .addError(IdempotencyInProgress)
       .addError(IdempotencyKeyReused)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "Redeliver")
       .annotate(
         OpenApi.Description,
-        "Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. Accepts `Idempotency-Key`."
+        "Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. An event with 1,000 deliveries is not redelivered. Accepts `Idempotency-Key`."
       )
   )
   .add(

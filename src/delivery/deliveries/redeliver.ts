@@ -25,6 +25,9 @@ const decodeRedeliverable = decodeRows(
   })
 )
 
+/** Most deliveries of an event that is redelivered: those of an event are listed without pages. */
+const MOST_OF_EVENT = 1_000
+
 /** The delivery, if the caller can see its webhook and its event. */
 const visible = (sql: SqlClient.SqlClient, principal: PrincipalState, deliveryId: string) => sql`
   SELECT d.webhook_id AS "webhookId", d.event_id AS "eventId", d.kind, e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
@@ -56,12 +59,19 @@ export const redeliver = Effect.fn("redeliver")(function* (
   if (found === undefined) return yield* notFound()
   yield* requireManage(principal)
   if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
+  const others = yield* sql`
+    SELECT 1 FROM deliveries d WHERE d.event_id = ${found.eventId} AND d.id >= ${oldestId("del")} OFFSET ${MOST_OF_EVENT - 1} LIMIT 1`
+  if (others.length > 0)
+    return yield* problem(
+      "redelivery_limit_reached",
+      `An event with ${MOST_OF_EVENT} deliveries is not redelivered: they are listed in full.`
+    )
   const id = Id.make("del")
   const { eventId, kind, vaultId, webhookId } = found
   const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
   const [made] = yield* decodeNew(sql`
     WITH ${insertDeliveries(sql, [row], firstWait(retrySchedule))}, claimed AS (
-      INSERT INTO commands (key, members) SELECT ${claimKeyOf(id)}, ARRAY[id] FROM written WHERE status = 'PENDING'
+      INSERT INTO commands (key, members, organization_id) SELECT ${claimKeyOf(id)}, ARRAY[id], organization_id FROM written WHERE status = 'PENDING'
     )
     SELECT ${sql.literal(columns)} FROM written d`)
   if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))

@@ -2,17 +2,20 @@
 import { beforeAll, expect, test } from "bun:test"
 import { delivery, event, insertDeliveries, insertEvents } from "../../events/log/eventRows.ts"
 import { useApi } from "../../support/api.ts"
+import { codeOf } from "../../support/problem.ts"
 import { smallest } from "../../support/records.ts"
 import { create } from "../../support/webhookFixtures.ts"
 
 const app = useApi()
 let key = "",
-  sent = ""
+  sent = "",
+  webhook = ""
 
 beforeAll(async () => {
   await app.feed(smallest())
   key = (await app.key("user_a")).secret
   const { id: webhookId } = await create(app, key)
+  webhook = webhookId
   const one = event()
   await insertEvents(app, [one])
   const made = delivery({ eventId: one.id, webhookId })
@@ -37,6 +40,21 @@ test("redeliver returns 202 even if nothing can be read after its commit", async
     202,
     { status: "PENDING", attempts: [], replayedFromDeliveryId: sent, deliveredAt: null }
   ])
+  // Organizations take turns.
+  expect(await app.sql("SELECT organization_id FROM commands WHERE $1 = ANY(members)", [answer.json.id])).toEqual([
+    { organization_id: "org_a" }
+  ])
   const { data } = (await app.get(`/v1/webhooks/${answer.json.webhookId}/deliveries`, key)).json
   expect(data.find(({ id }: { readonly id: string }) => id === answer.json.id)).toEqual(answer.json)
+})
+
+test("an event with a thousand deliveries is not redelivered, because they are listed in full", async () => {
+  const one = event()
+  await insertEvents(app, [one])
+  const made = Array.from({ length: 999 }, () => delivery({ eventId: one.id, webhookId: webhook }))
+  await insertDeliveries(app, made)
+  const redeliver = () => app.request("POST", `/v1/webhook-deliveries/${made[0]?.id}/redeliver`, { key })
+  expect((await redeliver()).status).toBe(202)
+  expect(codeOf(await redeliver())).toBe("redelivery_limit_reached")
+  expect((await app.get(`/v1/webhook-events/${one.id}/deliveries`, key)).json.data).toHaveLength(1_000)
 })

@@ -43,6 +43,7 @@ ErrorCode: TypeAlias = Literal[
     "cursor_gone",
     "too_many_streams",
     "webhook_disabled",
+    "redelivery_limit_reached",
     "recovery_running",
     "recovery_ended",
     "method_not_allowed",

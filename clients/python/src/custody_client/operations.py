@@ -1183,13 +1183,13 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Delivery:
         """Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets.
-        Accepts ``Idempotency-Key``.
+        An event with 1,000 deliveries is not redelivered. Accepts ``Idempotency-Key``.
 
         ``POST /v1/webhook-deliveries/{deliveryId}/redeliver``
 
         Error codes beside those of every operation: ``malformed_json``, ``invalid_body``, ``insufficient_scope``,
-        ``owner_required``, ``not_found``, ``webhook_disabled``, ``idempotency_in_progress``, ``payload_too_large``,
-        ``unsupported_media_type``, ``idempotency_key_reused``.
+        ``owner_required``, ``not_found``, ``webhook_disabled``, ``redelivery_limit_reached``, ``idempotency_in_progress``,
+        ``payload_too_large``, ``unsupported_media_type``, ``idempotency_key_reused``.
         """
         return self._call(
             Delivery,

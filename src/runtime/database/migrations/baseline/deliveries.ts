@@ -77,7 +77,7 @@ CREATE TABLE commands (
   -- Changes whenever the command is written again.
   id bigint GENERATED ALWAYS AS IDENTITY,
   members text[] COLLATE "C" CHECK (cardinality(members) > 0),
-  -- Of a delivery: the organization, since organizations take turns; null for others, which go first.
+  -- Of a delivery, and of a redelivery's claim: the organization, since organizations take turns; null for others, which go first.
   organization_id text COLLATE "C",
   due timestamptz NOT NULL DEFAULT clock_timestamp(),
   CHECK ((members IS NOT NULL) = starts_with(key, 'claim/'))
