@@ -29,6 +29,7 @@ const withBacklog = async (entity: number, path: string) => {
      FROM deliveries d, generate_series(1, $2::int) n WHERE d.id = $1`,
     [id, WAITING]
   )
+  await app.sql("UPDATE webhook_sequences SET last = 1000000 + $2::int WHERE webhook_id = $1", [webhook.id, WAITING])
   return String(webhook.id)
 }
 const change = async (id: string, status: string) => {
@@ -84,7 +85,7 @@ describe("the disabling of a webhook with waiting deliveries", () => {
     expect(row).toEqual({ count: 2 * WAITING + 2, disabled: 2 * WAITING + 2 })
     await until(
       "the end of the record",
-      async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_until IS NOT NULL")).length === 0
+      async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_to IS NOT NULL")).length === 0
     )
   }, 1_200_000)
 

@@ -165,7 +165,7 @@ describe("all that waits for a webhook", () => {
     expect(await lastEntry()).toMatchObject({ action: "webhook.deliveries_canceled", target: { type: "webhook", id } })
     await until("all of them", async () => (await all(id)).every(({ status }: { status: string }) => status === "CANCELED"))
     expect((await all(id)).map(({ failureReason }: { failureReason: string }) => failureReason)).toEqual(["MANUAL", "MANUAL", "MANUAL"])
-    await until("the end of it", async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_until IS NOT NULL")).length === 0)
+    await until("the end of it", async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_to IS NOT NULL")).length === 0)
     receiver.on("/none", () => new Response("yes"))
     await app.feed([transaction("vault_a", 44)])
     await until("the next event", () => receiver.to("/none").length === 4)

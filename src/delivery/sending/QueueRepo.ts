@@ -60,12 +60,12 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
       begin: (webhookId: string) =>
         Effect.map(
           decodeQueues(sql`
-            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL
+            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_to IS NOT NULL
               -- No drain waits longer: Postgres' clock was set back.
               THEN greatest(CASE WHEN q.due < clock_timestamp() + make_interval(mins => 1, secs => CASE WHEN q.down THEN ${longestProbe}::float8 ELSE 0 END)
                 THEN q.due END, clock_timestamp()) END
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
-            RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_until IS NOT NULL AS canceling,
+            RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_to IS NOT NULL AS canceling,
               coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
               ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight"`),
           ([queue]) => queue
@@ -121,7 +121,7 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
             const [queue] = yield* decodeEnding(sql`
               SELECT w.organization_id AS "organizationId", q.down_at AS "downAt", q.delivered, q.noticed, q.down
               FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
-              WHERE q.webhook_id = ${webhookId} AND w.status = 'ACTIVE' AND q.cancel_until IS NULL FOR UPDATE OF q`)
+              WHERE q.webhook_id = ${webhookId} AND w.status = 'ACTIVE' AND q.cancel_to IS NULL FOR UPDATE OF q`)
             if (queue === undefined) return "changed" as const
             const [left] = yield* decodeLeft(sql`
               SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD') AS any,

@@ -21,7 +21,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
 import * as gateway from "../gateway/gatewayCredentials.ts"
 import { changesOf } from "./auditedChanges.ts"
-import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { cancelWaiting, newestNumber, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { type CredentialChange, changedCredentials } from "./changedCredentials.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
@@ -188,7 +188,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return { ...made, secret: Redacted.value(secret) }
       }),
 
-      /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
+      /** Applies a patch. Enabling counts against the limit; it and a new URL start a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const { credentials, disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(
           principal,
@@ -201,7 +201,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
         // A new URL, or new credentials for a gateway, may work where the old ones did not.
         if (moving || credentials !== undefined) yield* queue.probeNow(sql, webhookId)
-        if (enabling) yield* endStreak(sql, webhookId)
+        if (enabling || moving) yield* endStreak(sql, webhookId)
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
           yield* endRecoveries(sql, webhookId)
@@ -215,6 +215,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
+            moved_to = CASE WHEN ${hiding} THEN ${newestNumber(sql, webhookId)} ELSE moved_to END,
             ${
               credentials === undefined
                 ? sql.literal("")

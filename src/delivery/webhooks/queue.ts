@@ -110,7 +110,7 @@ export const isWholePart = (moved: number): boolean => moved >= PART
 /** Begins to queue the deliveries of a paused webhook. A cancellation goes on. */
 export const pause = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   INSERT INTO webhook_queues AS q (webhook_id, due, live) VALUES (${webhookId}, NULL, true)
-  ON CONFLICT (webhook_id) DO UPDATE SET due = CASE WHEN q.cancel_until IS NOT NULL THEN q.due END, live = true`
+  ON CONFLICT (webhook_id) DO UPDATE SET due = CASE WHEN q.cancel_to IS NOT NULL THEN q.due END, live = true`
 
 /** Makes the drain of a queue act now, if `which` selects it. */
 const act = (sql: SqlClient.SqlClient, webhookId: string, which: "true" | "down") => sql`

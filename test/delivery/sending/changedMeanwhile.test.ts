@@ -15,7 +15,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
 let key = ""
 
 beforeAll(async () => {
-  key = await feedOrganization(app, 2)
+  key = await feedOrganization(app, 3)
 })
 
 const get = async (id: string) => (await app.get(`/v1/webhooks/${id}`, key)).json
@@ -85,4 +85,20 @@ test("canceling what was held, after a disabling, is no recovery of the endpoint
   const subjects = (await app.sql("SELECT subject FROM notices WHERE webhook_id = $1", [id])).map(({ subject }) => String(subject))
   expect(subjects).toEqual([expect.stringContaining("is on hold")])
   expect(await actions(id)).not.toContain("webhook.released")
+})
+
+test("disabling cancels what waits, even after Postgres' clock was set back", async () => {
+  const { id } = await webhookOf(app, key, 2, receiver.url("/set-back"), { status: "PAUSED" })
+  await feedTransactions(app, [2])
+  await until("a held delivery", async () => (await statuses(id)).includes("HELD"))
+  await app.sql("UPDATE deliveries SET created_at = created_at + interval '1 hour' WHERE webhook_id = $1", [id])
+  for (const status of ["DISABLED", "ACTIVE"])
+    expect((await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status } })).status).toBe(200)
+  await feedTransactions(app, [2])
+  await until(
+    "the end of both",
+    async () => (await statuses(id)).filter((status) => status !== "HELD" && status !== "PENDING").length === 2
+  )
+  expect((await statuses(id)).toSorted()).toEqual(["CANCELED", "DELIVERED"])
+  expect(receiver.to("/set-back")).toHaveLength(1)
 })

@@ -111,10 +111,10 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(short(await patch(app, keys.owner, id, { url: "https://mine.example.com/" }))).toBe("200")
   })
 
-  test("a limited key's move of a webhook cancels waiting deliveries of other vaults", async () => {
+  test("a limited key's move of a webhook cancels waiting entity events that it cannot see", async () => {
     const { id } = await create(app, keys.owner)
     await app.feed([transaction("vault_a", 901), transaction("vault_a2", 902)])
-    // Written as a dispatcher would; nothing is sent in this test.
+    // As those of an event without a vault; nothing is sent in this test.
     await app.sql(
       `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, next_attempt_at)
        SELECT replace(e.id, 'evt_', 'del_'), e.id, $1, e.organization_id, row_number() OVER (ORDER BY e.id), e.kind, 'RETRYING', now() + interval '1 hour' FROM events e

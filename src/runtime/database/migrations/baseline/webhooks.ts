@@ -23,9 +23,10 @@ CREATE TABLE webhooks (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   deleted_at timestamptz(3),
-  -- When a caller who cannot see every vault last changed the URL. Deliveries that were waiting then are sent only if the webhook
-  -- still covers them.
+  -- When a caller who cannot see every vault last changed the URL, and the number of the newest delivery then. Deliveries that were
+  -- waiting are sent only if the webhook still covers them.
   moved_at timestamptz,
+  moved_to bigint,
   UNIQUE (id, organization_id),
   CHECK ((status = 'DISABLED') = (disabled_reason IS NOT NULL)),
   CHECK ((disabled_reason IS NULL) = (disabled_at IS NULL)),
@@ -129,11 +130,11 @@ CREATE TABLE webhook_queues (
   -- How many queued deliveries were delivered, and whether a notice about the hold was sent.
   delivered integer NOT NULL DEFAULT 0,
   noticed boolean NOT NULL DEFAULT false,
-  -- Waiting deliveries that were created until then are to be canceled.
-  cancel_until timestamptz,
+  -- Waiting deliveries up to this number are to be canceled.
+  cancel_to bigint,
   cancel_reason text CHECK (cancel_reason IN ('WEBHOOK_DISABLED', 'WEBHOOK_DELETED', 'MANUAL')),
   CHECK (NOT down OR down_at IS NOT NULL),
-  CHECK ((cancel_until IS NULL) = (cancel_reason IS NULL))
+  CHECK ((cancel_to IS NULL) = (cancel_reason IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX webhook_queues_due ON webhook_queues (due);
 
