@@ -197,6 +197,45 @@ test("a redelivered event is shown and posted again, if it passes the filters", 
   expect(await end()).toBe(0)
 })
 
+test("redeliveries whose events could not be read for a while are shown later, each once", async () => {
+  const { id } = await create(app, key, { entityIds: ["entity_a"] })
+  await record("vault_b")
+  const [{ id: eventId }] = (await app.get("/v1/webhook-events?limit=1", key)).json.data
+  const sent = delivery({ eventId, vaultId: "vault_b", webhookId: id })
+  await insertDeliveries(app, [sent])
+  /** How many more requests for an event fail: one with its retries makes three. */
+  let failing = 0
+  const proxy = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    fetch: ({ headers, method, signal, url }) => {
+      const { pathname, search } = new URL(url)
+      if (pathname.startsWith("/v1/webhook-events/") && failing > 0) {
+        failing--
+        return new Response(null, { status: 503 })
+      }
+      return fetch(`${base()}${pathname}${search}`, { headers, method, signal })
+    }
+  })
+  const { end, seen } = await listen(["--json"], proxy.url.origin)
+  const shown = () => seen.out.split("\n").flatMap((line) => (line.includes("redeliveredAs") ? [JSON.parse(line).redeliveredAs] : []))
+  const made: Array<string> = []
+  const redeliver = async () => made.push((await app.request("POST", `/v1/webhook-deliveries/${sent.id}/redeliver`, { key })).json.id)
+  // What is redelivered before the first look counts as earlier.
+  await until("a redelivery", async () => {
+    await redeliver()
+    return shown().length > 0
+  })
+  failing = 3
+  await redeliver()
+  await redeliver()
+  await until("the last redelivery", () => shown().includes(made.at(-1)))
+  expect([failing, shown()]).toEqual([0, made.slice(made.indexOf(shown()[0]))])
+  expect(await end()).toBe(0)
+  await proxy.stop(true)
+})
+
 test("--sample posts one marked event of a kind and exits, without a key", async () => {
   const send = (kind: string, ...more: ReadonlyArray<string>) => cli(["listen", "--api", base(), "--sample", kind, ...more], config())
   const sent = await send("balance.updated", "--forward-to", at("sample"))

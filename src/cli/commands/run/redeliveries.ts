@@ -3,7 +3,7 @@
  * newest deliveries of the visible webhooks are read again and again, slowly enough for the key's rate limit. C-12.
  */
 import { setTimeout } from "node:timers/promises"
-import type { CustodyClient, Delivery, WebhookEvent } from "../../../client/index.ts"
+import { type CustodyClient, isCustodyError, type WebhookEvent } from "../../../client/index.ts"
 
 /** Pauses in ms: after each webhook and each page of them, and after all of them. */
 const STEP = 200,
@@ -23,28 +23,40 @@ export const watchRedeliveries = async (
   onRedelivery: (redelivery: Redelivery) => Promise<void>,
   signal: AbortSignal
 ): Promise<void> => {
-  /** The time of the newest delivery of each webhook, and the redeliveries so far. */
-  const newest = new Map<string, string>()
+  /** The time of the newest delivery of each webhook that was shown or came before, and the redeliveries so far. */
+  const newest = new Map<string, string | undefined>()
   const known = new Set<string>()
   let isFirst = true
 
-  const fresh = async (webhookId: string): Promise<ReadonlyArray<Delivery>> => {
-    const query = { limit: isFirst ? 1 : READ, createdAfter: newest.get(webhookId) }
+  /** The event of a redelivery, unless it is not kept or not visible any more. */
+  const eventOf = (eventId: string) =>
+    custody.getEvent(eventId, { signal }).catch((error) => {
+      if (isCustodyError(error, "not_found")) return undefined
+      throw error
+    })
+
+  const read = async (webhookId: string) => {
+    const isEarlier = isFirst && !newest.has(webhookId)
+    const query = { limit: isEarlier ? 1 : READ, createdAfter: newest.get(webhookId) }
     const { data } = await custody.listWebhookDeliveries(webhookId, query, { signal })
-    const [latest] = data
-    if (latest !== undefined) newest.set(webhookId, latest.createdAt)
-    return data.filter(({ id, replayedFromDeliveryId }) => replayedFromDeliveryId !== null && !known.has(id)).reverse()
+    if (isEarlier) newest.set(webhookId, undefined)
+    for (const { createdAt, eventId, id, replayedFromDeliveryId } of data.toReversed()) {
+      if (replayedFromDeliveryId !== null && !known.has(id)) {
+        const found = isEarlier ? undefined : await eventOf(eventId)
+        if (found !== undefined) {
+          const { deliveryCounts: _, matchedCount: __, ...event } = found
+          await onRedelivery({ deliveryId: id, event })
+        }
+        known.add(id)
+      }
+      newest.set(webhookId, createdAt)
+    }
   }
 
   const round = async () => {
     for await (const { data } of custody.listWebhooks({}, { signal }).pages()) {
       for (const webhook of data) {
-        for (const { eventId, id } of await fresh(webhook.id)) {
-          known.add(id)
-          if (isFirst) continue
-          const { deliveryCounts: _, matchedCount: __, ...event } = await custody.getEvent(eventId, { signal })
-          await onRedelivery({ deliveryId: id, event })
-        }
+        await read(webhook.id)
         await setTimeout(STEP, undefined, { signal })
       }
       await setTimeout(STEP, undefined, { signal })
