@@ -8,8 +8,10 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * Sends a custody platform's outbox to the service until it is stopped. With the argument `reconcile` it compares what both have
@@ -49,13 +51,12 @@ public class Feed {
             .header("Authorization", "Bearer " + System.getenv("PLATFORM_TOKEN"))
             .header("Content-Type", "application/x-ndjson")
             .header("Idempotency-Key", batch)
-            .timeout(Duration.ofSeconds(60))
             .POST(HttpRequest.BodyPublishers.ofString(records));
         if (history) request.header("X-Record-Events", "none");
         while (true) {
             long wait = 1;
             try {
-                HttpResponse<String> response = HTTP.send(request.build(), BodyHandlers.ofString());
+                HttpResponse<String> response = exchange(request.build());
                 int status = response.statusCode();
                 String answer = response.body();
                 // Anything else with 200 is the page of a gateway.
@@ -72,6 +73,17 @@ public class Feed {
                 System.err.println("batch " + batch + " is sent again: " + noAnswer);
             }
             Thread.sleep(wait * 1_000);
+        }
+    }
+
+    /** A response whose body ends within a minute: the timeout of HttpRequest ends with the headers. */
+    static HttpResponse<String> exchange(HttpRequest request) throws IOException, InterruptedException {
+        var response = HTTP.sendAsync(request, BodyHandlers.ofString());
+        try {
+            return response.get(60, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException noAnswer) {
+            response.cancel(true);
+            throw new IOException(noAnswer);
         }
     }
 

@@ -14,6 +14,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -128,7 +130,7 @@ public class KafkaFeed implements ConsumerRebalanceListener {
         long wait = 1;
         String answer;
         try {
-            HttpResponse<String> response = HTTP.send(request(key, batch), BodyHandlers.ofString());
+            HttpResponse<String> response = exchange(request(key, batch));
             status = response.statusCode();
             answer = response.body();
             String after = response.headers().firstValue("Retry-After").orElse("");
@@ -173,9 +175,19 @@ public class KafkaFeed implements ConsumerRebalanceListener {
             .header("Authorization", "Bearer " + System.getenv("PLATFORM_TOKEN"))
             .header("Content-Type", "application/x-ndjson")
             .header("Idempotency-Key", key)
-            .timeout(Duration.ofSeconds(60))
             .POST(BodyPublishers.ofString(lines.toString(), StandardCharsets.ISO_8859_1))
             .build();
+    }
+
+    /** A response whose body ends within a minute: the timeout of HttpRequest ends with the headers. */
+    static HttpResponse<String> exchange(HttpRequest request) throws IOException, InterruptedException {
+        var response = HTTP.sendAsync(request, BodyHandlers.ofString());
+        try {
+            return response.get(60, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException noAnswer) {
+            response.cancel(true);
+            throw new IOException(noAnswer);
+        }
     }
 
     /** Keeps a refused message, with the reason, in the topic of those. */

@@ -24,6 +24,8 @@ export class Gateway {
     this.#server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
+      // A body that stops is left to the program's own timeout.
+      idleTimeout: 0,
       fetch: async (request) => {
         const { headers, method, url } = request
         const body = await request.arrayBuffer()
@@ -46,6 +48,9 @@ export class Gateway {
   readonly redirect = (): Response => Response.redirect(`${this.#elsewhere.url}login`, 302)
   readonly badRequest = (): Response => new Response("The plain HTTP request was sent to HTTPS port", { status: 400 })
   readonly maintenance = (): Response => new Response("<html>Back soon</html>", { headers: { "content-type": "text/html" } })
+
+  /** Stops in its body. */
+  readonly stalled = (): Response => new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode("{")) }))
 
   async stop(): Promise<void> {
     await Promise.all([this.#server.stop(true), this.#elsewhere.stop(true)])

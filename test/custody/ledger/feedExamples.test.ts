@@ -7,7 +7,7 @@ import { useApp } from "../../support/app.ts"
 import { documentText } from "../../support/document.ts"
 import { freePort } from "../../support/freePort.ts"
 import { Gateway } from "../../support/Gateway.ts"
-import { maven, outcome, python } from "../../support/languages.ts"
+import { impatient, maven, outcome, python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
 import { until } from "../../support/receiver.ts"
 import { asset, hash, smallest, transaction, user, vault } from "../../support/records.ts"
@@ -48,8 +48,8 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
     let url = ""
     let child: ReturnType<typeof Bun.spawn<"ignore", "ignore", "pipe">> | undefined
 
-    const start = () => {
-      child = Bun.spawn([...command], { cwd: examples, env: { ...process.env, ...env }, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
+    const start = (cwd = examples) => {
+      child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
       return child
     }
     const kill = async () => {
@@ -169,9 +169,12 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
         expect(await new Response(stopped.stderr).text()).toContain(`was refused: ${page().status}`)
       }
       gateway.instead = gateway.maintenance
-      const before = gateway.answered
-      start()
-      await until("a batch is sent again", () => gateway.answered > before + 2)
+      start(impatient(command.at(-1) ?? ""))
+      for (const page of [gateway.maintenance, gateway.stalled]) {
+        gateway.instead = page
+        const before = gateway.answered
+        await until("a batch is sent again", () => gateway.answered > before + 2)
+      }
       expect(await count("sent_at IS NULL")).toBe(1)
       gateway.instead = undefined
       await allSent()

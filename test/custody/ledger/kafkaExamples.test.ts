@@ -4,7 +4,7 @@ import * as path from "node:path"
 import { useApp } from "../../support/app.ts"
 import { Gateway } from "../../support/Gateway.ts"
 import { Kafka, kafka } from "../../support/kafka.ts"
-import { python } from "../../support/languages.ts"
+import { impatient, python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, transaction, vault } from "../../support/records.ts"
@@ -42,7 +42,7 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
       const states = (partition: number, n: number) =>
         ["pending", "confirmed"].map((status) => JSON.stringify(transaction(vaultOf(partition), number(partition, n), { status })))
 
-      const start = () => {
+      const start = (cwd = examples) => {
         const env = {
           ...process.env,
           KAFKA: broker.address,
@@ -50,7 +50,7 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
           PLATFORM: gateway.url,
           PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"]
         }
-        const child = Bun.spawn([...command], { cwd: examples, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
+        const child = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" })
         running.add(child)
         return child
       }
@@ -175,9 +175,12 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
           expect(await new Response(child.stderr).text()).toContain(`was refused: ${page().status}`)
         }
         gateway.instead = gateway.maintenance
-        const before = gateway.answered
-        start()
-        await until("a batch is sent again", () => gateway.answered > before + 2)
+        start(impatient(command.at(-1) ?? ""))
+        for (const page of [gateway.maintenance, gateway.stalled]) {
+          gateway.instead = page
+          const before = gateway.answered
+          await until("a batch is sent again", () => gateway.answered > before + 2)
+        }
         gateway.instead = undefined
         await allSent()
         expect(await events()).toEqual(eachOnce(LATER + 6))
