@@ -53,7 +53,9 @@ public class KafkaFeed implements ConsumerRebalanceListener {
             "session.timeout.ms", "10000"),
         new ByteArrayDeserializer(), new ByteArrayDeserializer());
     final KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
-        Map.of("bootstrap.servers", System.getenv("KAFKA")), new ByteArraySerializer(), new ByteArraySerializer());
+        // The broker limits the size of refused messages.
+        Map.of("bootstrap.servers", System.getenv("KAFKA"), "max.request.size", "1000000000"),
+        new ByteArraySerializer(), new ByteArraySerializer());
 
     /** What was read of each partition and is not sent yet. */
     final Map<TopicPartition, List<ConsumerRecord<byte[], byte[]>>> unsent = new HashMap<>();
@@ -190,11 +192,11 @@ public class KafkaFeed implements ConsumerRebalanceListener {
         }
     }
 
-    /** Keeps a refused message, with the reason, in the topic of those. */
+    /** Keeps a refused message, with the start of the reason, in the topic of those. */
     void setAside(ConsumerRecord<byte[], byte[]> message, String reason) throws InterruptedException, ExecutionException {
         System.err.println(reason);
         var copy = new ProducerRecord<>(TOPIC + "-refused", null, message.key(), message.value(), message.headers());
-        copy.headers().add("reason", reason.getBytes(StandardCharsets.UTF_8));
+        copy.headers().add("reason", reason.substring(0, Math.min(500, reason.length())).getBytes(StandardCharsets.UTF_8));
         producer.send(copy).get();
     }
 }

@@ -20,7 +20,8 @@ consumer = Consumer({
     "isolation.level": "read_committed",
     "session.timeout.ms": 10_000,
 })
-producer = Producer({"bootstrap.servers": os.environ["KAFKA"]})
+# The broker limits the size of refused messages.
+producer = Producer({"bootstrap.servers": os.environ["KAFKA"], "message.max.bytes": 1_000_000_000})
 
 # The codes of a batch that the service refuses because of its records.
 INVALID = ("invalid_body", "malformed_json", "payload_too_large")
@@ -150,9 +151,9 @@ def request(key: str, batch: list[Message]) -> Request:
 
 
 def set_aside(message: Message, reason: str) -> None:
-    """Keeps a refused message, with the reason, in the topic of those."""
+    """Keeps a refused message, with the start of the reason, in the topic of those."""
     print(reason, file=sys.stderr)
-    headers = [*(message.headers() or []), ("reason", reason.encode())]
+    headers = [*(message.headers() or []), ("reason", reason[:500].encode())]
     failures = []
     producer.produce(f"{TOPIC}-refused", message.value(), message.key(), headers=headers, on_delivery=lambda error, _: failures.append(error))
     producer.flush()
