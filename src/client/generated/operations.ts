@@ -463,7 +463,7 @@ export interface Operations {
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>
   /** List an event's deliveries. All deliveries, without pagination. An empty list for a dispatched event means that no webhook matched it (compare `matchedCount`). `GET /v1/webhook-events/{eventId}/deliveries` */
   listEventDeliveries(eventId: string, options?: RequestOptions): Promise<EventDeliveries>
-  /** Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. An event with 1,000 deliveries is not redelivered. Accepts `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
+  /** Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. An event with 200 deliveries is not redelivered. Accepts `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
   /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. With `eventKind`, it is a complete sample event of that kind, marked by the header `X-Service-Test` and by `data.test`: its ids name nothing, and amounts are 0. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, body?: PingWebhook, options?: RequestOptions): Promise<PingResult>

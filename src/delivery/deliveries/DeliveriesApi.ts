@@ -82,7 +82,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "Redeliver")
       .annotate(
         OpenApi.Description,
-        "Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. An event with 1,000 deliveries is not redelivered. Accepts `Idempotency-Key`."
+        "Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. An event with 200 deliveries is not redelivered. Accepts `Idempotency-Key`."
       )
   )
   .add(

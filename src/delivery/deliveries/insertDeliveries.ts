@@ -15,6 +15,13 @@ export interface NewDelivery {
   readonly recoveryId?: string
 }
 
+/** Most deliveries of an event that is sent again: those of an event are listed without pages. */
+export const MOST_OF_EVENT = 200
+
+/** Whether an event has as many deliveries. */
+export const hasMostDeliveries = (sql: SqlClient.SqlClient, eventId: Statement.Fragment): Statement.Fragment => sql`
+  EXISTS (SELECT 1 FROM deliveries o WHERE o.event_id = ${eventId} OFFSET ${MOST_OF_EVENT - 1} LIMIT 1)`
+
 /** The deliveries as rows `made`, and their numbers. */
 const numbered = (sql: SqlClient.SqlClient, deliveries: ReadonlyArray<NewDelivery>): Statement.Fragment => sql`
   made AS MATERIALIZED (

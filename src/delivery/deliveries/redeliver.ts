@@ -11,7 +11,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { claimKeyOf } from "../../runtime/temporal/commands.ts"
 import * as Id from "../../values/Id.ts"
 import { columns, decodeNew, deliveryOf } from "./deliveryRows.ts"
-import { insertDeliveries } from "./insertDeliveries.ts"
+import { hasMostDeliveries, insertDeliveries, MOST_OF_EVENT } from "./insertDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 
 /** The fields that a redelivery copies from a delivery, and whether its webhook is active. */
@@ -24,9 +24,6 @@ const decodeRedeliverable = decodeRows(
     active: Schema.Boolean
   })
 )
-
-/** Most deliveries of an event that is redelivered: those of an event are listed without pages. */
-const MOST_OF_EVENT = 1_000
 
 /** The delivery, if the caller can see its webhook and its event. */
 const visible = (sql: SqlClient.SqlClient, principal: PrincipalState, deliveryId: string) => sql`
@@ -59,9 +56,8 @@ export const redeliver = Effect.fn("redeliver")(function* (
   if (found === undefined) return yield* notFound()
   yield* requireManage(principal)
   if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
-  const others = yield* sql`
-    SELECT 1 FROM deliveries d WHERE d.event_id = ${found.eventId} AND d.id >= ${oldestId("del")} OFFSET ${MOST_OF_EVENT - 1} LIMIT 1`
-  if (others.length > 0)
+  const most = yield* sql`SELECT 1 WHERE ${hasMostDeliveries(sql, sql`${found.eventId}`)}`
+  if (most.length > 0)
     return yield* problem(
       "redelivery_limit_reached",
       `An event with ${MOST_OF_EVENT} deliveries is not redelivered: they are listed in full.`

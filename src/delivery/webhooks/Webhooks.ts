@@ -199,9 +199,10 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
+        // Before its queue is locked, as a failure is recorded.
+        if (enabling || moving) yield* endStreak(sql, webhookId)
         // A new URL, or new credentials for a gateway, may work where the old ones did not.
         if (moving || credentials !== undefined) yield* queue.probeNow(sql, webhookId)
-        if (enabling || moving) yield* endStreak(sql, webhookId)
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
           yield* endRecoveries(sql, webhookId)

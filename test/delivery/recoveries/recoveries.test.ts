@@ -176,6 +176,20 @@ describe.concurrent("what a recovery sends", () => {
     ])
   })
 
+  test("an event with 200 deliveries is not sent again", async () => {
+    const id = await webhook(12, { status: "DISABLED" })
+    await feedTransactions(12, 2)
+    await app.sql(
+      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, failure_reason)
+       SELECT left(replace(e.id, 'evt_', 'del_'), 22) || lpad(n::text, 8, '0'), e.id, $1, e.organization_id, n, e.kind, 'CANCELED', 'MANUAL'
+       FROM (SELECT * FROM events WHERE vault_id = 'vault_12a' ORDER BY position LIMIT 1) e, generate_series(1, 200) n`,
+      [id]
+    )
+    await app.sql("INSERT INTO webhook_sequences VALUES ($1, 200)", [id])
+    await patch(id, { status: "ACTIVE" })
+    expect((await completed(await recover(id))).progress).toEqual(progress(2, 1))
+  })
+
   test("a new webhook gets earlier events, restricted by time, kind, vault and outcome", async () => {
     receiver.on("/1", () => new Response(""))
     await feedTransactions(1, 2, "a")

@@ -1183,7 +1183,7 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Delivery:
         """Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets.
-        An event with 1,000 deliveries is not redelivered. Accepts ``Idempotency-Key``.
+        An event with 200 deliveries is not redelivered. Accepts ``Idempotency-Key``.
 
         ``POST /v1/webhook-deliveries/{deliveryId}/redeliver``
 
