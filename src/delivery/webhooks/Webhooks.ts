@@ -21,7 +21,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
 import * as gateway from "../gateway/gatewayCredentials.ts"
 import { changesOf } from "./auditedChanges.ts"
-import { cancelWaiting, newestNumber, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { cancelWaiting, lastSequence, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { type CredentialChange, changedCredentials } from "./changedCredentials.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
@@ -216,7 +216,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
-            moved_to = CASE WHEN ${hiding} THEN ${newestNumber(sql, webhookId)} ELSE moved_to END,
+            moved_to = CASE WHEN ${hiding} THEN ${lastSequence(sql, webhookId)} ELSE moved_to END,
             ${
               credentials === undefined
                 ? sql.literal("")

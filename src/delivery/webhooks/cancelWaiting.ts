@@ -1,8 +1,8 @@
 /**
  * Cancels the waiting deliveries of a webhook that no longer receives them, or whose owner no longer wants them. An
  * endpoint that was down for days leaves more deliveries than one transaction can lock. So the command only records, in the
- * webhook's queue, up to which number waiting deliveries are canceled: clocks may be set back. The webhook's drain cancels them afterwards, a few hundred at
- * a time; an attempt that begins earlier finds the record and sends nothing. Decision D-22.
+ * webhook's queue, the last sequence that is to be canceled, and no time: clocks may be set back. The webhook's drain cancels
+ * them afterwards, a few hundred at a time; an attempt that begins earlier finds the record and sends nothing. Decision D-22.
  */
 
 import type { SqlClient, Statement } from "@effect/sql"
@@ -24,8 +24,8 @@ const decodeRequests = decodeRows(
   Schema.Struct({ to: Schema.Number, reason: Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL") })
 )
 
-/** The number of a webhook's newest delivery. */
-export const newestNumber = (sql: SqlClient.SqlClient, webhookId: string): Statement.Fragment => sql`
+/** The sequence of a webhook's newest delivery. */
+export const lastSequence = (sql: SqlClient.SqlClient, webhookId: string): Statement.Fragment => sql`
   coalesce((SELECT s.last FROM webhook_sequences s WHERE s.webhook_id = ${webhookId}), 0)`
 
 /** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
@@ -60,7 +60,7 @@ export const isToBeSent = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: CancelReason) => sql`
   WITH requested AS (
     INSERT INTO webhook_queues AS q (webhook_id, due, live, cancel_to, cancel_reason)
-    VALUES (${webhookId}, clock_timestamp(), true, ${newestNumber(sql, webhookId)}, ${reason})
+    VALUES (${webhookId}, clock_timestamp(), true, ${lastSequence(sql, webhookId)}, ${reason})
     ON CONFLICT (webhook_id) DO UPDATE SET cancel_to = excluded.cancel_to, cancel_reason = excluded.cancel_reason,
       due = excluded.due, down = q.down AND ${reason} = 'MANUAL', down_at = CASE WHEN ${reason} = 'MANUAL' THEN q.down_at END,
       delivered = CASE WHEN ${reason} = 'MANUAL' THEN q.delivered ELSE 0 END, noticed = q.noticed AND ${reason} = 'MANUAL'
@@ -110,7 +110,7 @@ export interface Canceled {
  */
 export const runCancellation = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string) {
   const [request] = yield* decodeRequests(sql`
-    UPDATE webhook_queues q SET cancel_to = CASE WHEN w.status = 'DISABLED' THEN ${newestNumber(sql, webhookId)} ELSE q.cancel_to END,
+    UPDATE webhook_queues q SET cancel_to = CASE WHEN w.status = 'DISABLED' THEN ${lastSequence(sql, webhookId)} ELSE q.cancel_to END,
       cancel_reason = coalesce(q.cancel_reason, CASE WHEN w.deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END)
     FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id AND (q.cancel_to IS NOT NULL OR w.status = 'DISABLED')
     RETURNING q.cancel_to AS "to", q.cancel_reason AS reason`)

@@ -1,8 +1,9 @@
 /**
  * New passwords, on the account page or by a link in an e-mail. A link works once, for a short time, and is stored as a hash. It is
- * bound to the account's address and password at its request, so a change of either ends it, as a deactivation does, and a newer link replaces it. It
- * changes the password alone: whoever reads the mailbox still needs the second factor, so an account without one, or without a
- * password, gets an e-mail that says what to do instead. The library's own routes have none of these rules. Decision D-43.
+ * bound to the account's address and password at its request, so a change of either ends it. A deactivation ends it too, and a
+ * newer link replaces it. It changes the password alone: whoever reads the mailbox still needs the second factor, so an account
+ * without one, or without a password, gets an e-mail that says what to do instead. The library's own routes have none of these
+ * rules. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
