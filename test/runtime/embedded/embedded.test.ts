@@ -219,6 +219,18 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(left()).toEqual([])
   })
 
+  test("reports a server that was killed, and starts it again with the program", async () => {
+    service = await start()
+    process.kill(pid("postgres"), "SIGKILL")
+    await until("the report", () => service.output().includes("The embedded Postgres ended (signal SIGKILL): restart this program."))
+    expect(await service.end("SIGTERM")).toBe(0)
+    service = await start()
+    expect((await get(service, list, secret)).data).toHaveLength(1)
+    expect(await service.end("SIGTERM")).toBe(0)
+    expect(service.output()).not.toContain("The embedded")
+    expect(left()).toEqual([])
+  })
+
   test("finds all its data after everything was killed at once", async () => {
     service = await start()
     expect((await feed(service, [transaction("vault_a", 3)])).status).toBe(200)
