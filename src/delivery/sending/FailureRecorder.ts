@@ -142,7 +142,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             return "RETRYING"
           case "Hold":
             // Its queue may have ended meanwhile.
-            if (!inQueue) yield* sql`WITH ${openQueues(sql, [webhookId], true)} SELECT 1`
+            yield* sql`WITH ${openQueues(sql, [webhookId], !inQueue)} SELECT 1`
             yield* move(
               sql`status = 'HELD', next_attempt_at = NULL, started = d.started AND ${inQueue},
                 probed_at = CASE WHEN ${via === "probe"} THEN clock_timestamp() ELSE d.probed_at END`,

@@ -53,3 +53,29 @@ test("a hold ends when the endpoint answers again, even if it rejects the oldest
   expect(own.filter(({ status }) => status !== "RETRYING" && status !== "FAILED")).toEqual([])
   expect((await app.get(`/v1/webhooks/${id}`, key)).json.status).toBe("ACTIVE")
 })
+
+test("a probe that ends after its queue leaves its delivery in a queue that is sent", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let mode: "down" | "hang" | "up" = "down",
+    hanging = false
+  receiver.on("/late", async () => {
+    const answered = mode
+    if (answered === "hang") {
+      hanging = true
+      await released
+    }
+    return new Response("", { status: answered === "up" ? 200 : 503 })
+  })
+  const key = await feedOrganization(app, 1)
+  const { id } = await webhookOf(app, key, 0, receiver.url("/late"))
+  await feedTransactions(app, [0, 0])
+  await until("the hold", async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health.state === "HOLDING")
+  mode = "hang"
+  await until("the probe", () => hanging)
+  // As if its worker had stalled: the deliveries wait as after an interruption, and the hold ended.
+  await app.sql("UPDATE deliveries SET status = 'RETRYING', next_attempt_at = now() + interval '1 hour' WHERE webhook_id = $1", [id])
+  for (const table of ["webhook_queues", "webhook_health"]) await app.sql(`DELETE FROM ${table} WHERE webhook_id = $1`, [id])
+  mode = "up"
+  release()
+  await until("the delivery", async () => (await deliveriesOf(app, key, id)).some(({ status }) => status === "DELIVERED"))
+})
