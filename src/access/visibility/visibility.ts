@@ -4,7 +4,7 @@
  * Nobody can make the service send, or show in its log, what the same key could not read directly. Spec: Authentication
  * 11, 12. Decisions D-7, D-8, D-9.
  */
-import type { SqlClient } from "@effect/sql"
+import type { SqlClient, Statement } from "@effect/sql"
 import type { PrincipalState } from "../credentials/Principal.ts"
 
 type Literal = ReturnType<SqlClient.SqlClient["literal"]>
@@ -20,6 +20,14 @@ export const allows = (sql: SqlClient.SqlClient, allowlist: PrincipalState["vaul
 export const seesVault = (sql: SqlClient.SqlClient, principal: PrincipalState, vaultId: Literal) => sql`
   EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = ${vaultId})
   AND ${allows(sql, principal.vaultAllowlist, vaultId)}`
+
+/**
+ * True if the principal can see every vault of those rows of `vault_entities p`: the log of 31 days has events of an entity's
+ * vaults, and of those that belonged to it.
+ */
+export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalState, which: Statement.Fragment) => sql`
+  NOT EXISTS (SELECT 1 FROM vault_entities p WHERE ${which} AND (p.until IS NULL OR p.until > now() - interval '32 days')
+    AND NOT (${seesVault(sql, principal, sql.literal("p.vault_id"))}))`
 
 /**
  * True for an entity (the value with its id) that the principal's user has access to. The SELECT around it makes Postgres
@@ -53,14 +61,11 @@ export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState)
   AND (${principal.vaultAllowlist}::text[] IS NULL OR (w.vault_ids IS NOT NULL AND w.vault_ids <@ ${principal.vaultAllowlist}::text[]))`
 
 /**
- * True for a row of `events e` that the principal can see, `vault:read` aside. The vault is checked before the entity,
- * because that check is faster and rejects most of the events that a caller cannot see.
+ * True for a row of `events e` that the principal can see, `vault:read` aside. Who sees a vault sees all of its events, also
+ * those of an entity that it belonged to before.
  */
-export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) => {
-  const reaches = reachesEntity(sql, principal, sql.literal("e.entity_id"))
-  return sql`
+export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
   e.organization_id = ${principal.organizationId}
-  AND CASE WHEN e.vault_id IS NULL THEN ${principal.vaultAllowlist}::text[] IS NULL AND ${reaches}
-      ELSE ${seesVault(sql, principal, sql.literal("e.vault_id"))} AND ${reaches} END
-  AND (e.audience IS NULL OR NOT EXISTS (SELECT 1 FROM unnest(e.audience) AS a (id) WHERE NOT ${reachesEntity(sql, principal, sql.literal("a.id"))}))`
-}
+  AND CASE WHEN e.vault_id IS NOT NULL THEN ${seesVault(sql, principal, sql.literal("e.vault_id"))}
+      ELSE ${principal.vaultAllowlist}::text[] IS NULL AND ${reachesEntity(sql, principal, sql.literal("e.entity_id"))}
+        AND (e.audience IS NULL OR NOT EXISTS (SELECT 1 FROM unnest(e.audience) AS a (id) WHERE NOT ${reachesEntity(sql, principal, sql.literal("a.id"))})) END`

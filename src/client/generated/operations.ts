@@ -483,7 +483,7 @@ export interface Operations {
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
   /** Get the public signing keys. The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys remain. Requires no API key. `GET /v1/jwks.json` */
   getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>
-  /** List an entity's checkpoints. One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault of the entity. `GET /v1/event-checkpoints` */
+  /** List an entity's checkpoints. One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault that the entity has or lately had. `GET /v1/event-checkpoints` */
   listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
   /** Get an entity's current checkpoint. The state of the chain now. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>

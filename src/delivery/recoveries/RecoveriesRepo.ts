@@ -7,7 +7,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Record, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
+import { seesEvent, seesEveryVault, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
 import { jsonOfRow, type Key, type Searched, upToLast } from "../../http/Page.ts"
@@ -79,8 +79,11 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
       SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, to_json(r.event_kinds)::text AS "eventKinds",
         to_json(r.vault_ids)::text AS "vaultIds", r.include,
         r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned, r.behind,
-        NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
-          WHERE we.webhook_id = w.id AND (w.vault_ids IS NULL OR v.id = ANY(w.vault_ids)) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))})) AS all,
+        ${seesEveryVault(
+          sql,
+          principal,
+          sql`p.entity_id IN (SELECT entity_id FROM webhook_entities WHERE webhook_id = w.id) AND (w.vault_ids IS NULL OR p.vault_id = ANY(w.vault_ids))`
+        )} AS all,
         (SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
           SELECT k.status, sum(k.count)::float8 AS count FROM (
             SELECT d.status, d.vault_id, count(*) AS count FROM deliveries d

@@ -32,7 +32,7 @@ import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import { type CreateWebhook, type RotateSecret, type UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
-import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
+import { requireReadableKinds, requireWebhookScope, seesAll } from "./webhookScope.ts"
 
 const decode = decodeRows(Webhook)
 const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
@@ -198,7 +198,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         if (Object.keys(patch).length === 0) return known
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
-        const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
+        const hiding = moving && !(yield* seesAll(sql, principal, known.entityIds))
         // Before its queue is locked, as a failure is recorded.
         if (enabling || moving) yield* endStreak(sql, webhookId)
         // A new URL, or new credentials for a gateway, may work where the old ones did not.

@@ -7,7 +7,7 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachedEntities, reachesEntity, seesVault } from "../../access/visibility/visibility.ts"
+import { reachedEntities, reachesEntity, seesEveryVault, seesVault } from "../../access/visibility/visibility.ts"
 import { isKind, kinds } from "../../events/log/Kind.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -18,10 +18,10 @@ const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 const storable = (ids: ReadonlyArray<string>) => ids.filter(isStorable)
 
 /** Whether the caller can see every vault of the entities, and a key is not limited to some. */
-export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalState, entityIds: ReadonlyArray<string>) =>
+export const seesAll = (sql: SqlClient.SqlClient, principal: PrincipalState, entityIds: ReadonlyArray<string>) =>
   Effect.map(
-    sql`SELECT 1 FROM vaults v WHERE v.entity_id = ANY(${entityIds}) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))}) LIMIT 1`,
-    (hidden) => principal.vaultAllowlist === null && hidden.length === 0
+    sql`SELECT 1 WHERE ${seesEveryVault(sql, principal, sql`p.entity_id = ANY(${entityIds})`)}`,
+    (seen) => principal.vaultAllowlist === null && seen.length > 0
   )
 
 /** Where a caller finds the entities to name. */
@@ -55,9 +55,12 @@ export const requireWebhookScope = Effect.fnUntraced(function* (
   }
   if (vaultIds === null) {
     if (principal.vaultAllowlist === null) {
-      if (yield* seesEveryVault(sql, principal, entityIds)) return entityIds
+      if (yield* seesAll(sql, principal, entityIds)) return entityIds
       return yield* invalidFields([
-        fieldIssue("vaultIds", "must name the vaults, because you do not have the Developer role on every vault of these entities")
+        fieldIssue(
+          "vaultIds",
+          "must name the vaults, because you do not have the Developer role on every vault that these entities have or lately had"
+        )
       ])
     }
     return yield* invalidFields([fieldIssue("vaultIds", "must be set, because this API key is limited to some vaults")])

@@ -116,10 +116,12 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       }
     })
 
+    const entitiesOf = ({ audience, entityId }: Row) => [entityId, ...(audience ?? [])]
+
     /** Which of the users have the Developer role on which of the vaults, and access to which of the entities. */
     const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
       const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
-      const entityIds = [...new Set(rows.flatMap(({ audience, entityId }) => [entityId, ...(audience ?? [])]))]
+      const entityIds = [...new Set(rows.flatMap((row) => (row.vaultId === null ? entitiesOf(row) : [])))]
       const found = yield* decodeAccess(sql`
         SELECT user_id AS "userId", vault_id AS id FROM vault_roles
         WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
@@ -132,10 +134,9 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
 
     /** Decision D-9 on rows of the reader's own organization. */
     const sees = ({ isOwner, userId, vaultAllowlist }: PrincipalState, row: Row, has: (userId: string, id: string) => boolean) =>
-      (row.vaultId === null
-        ? vaultAllowlist === null
-        : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))) &&
-      (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
+      row.vaultId === null
+        ? vaultAllowlist === null && (isOwner || entitiesOf(row).every((id) => has(userId, id)))
+        : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))
 
     const sendAway = ({ waiting }: Followed) => {
       for (const one of [...waiting]) {

@@ -9,7 +9,7 @@ import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachesEntity, seesEvent } from "../../access/visibility/visibility.ts"
+import { seesEvent } from "../../access/visibility/visibility.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -176,7 +176,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
-    /** The next events of each vault that the reader can see, by each of its entities, merged. */
+    /** The next events of each vault that the reader can see, merged. */
     const alongVaults = (
       principal: PrincipalState,
       vaultIds: ReadonlyArray<string> | undefined,
@@ -190,12 +190,8 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return castKeys(
         direct.query(sql`
           SELECT id, position, kind, "entityId" FROM (
-            SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
-              ${keys(
-                // A role on a vault is access to its entity; it may have belonged to another one before.
-                sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId}
-                  AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
-              )}) seen
+            SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
+              ${keys(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId}`)}) seen
             WHERE r.user_id = ${principal.userId}
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
               ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}

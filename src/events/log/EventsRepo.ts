@@ -126,8 +126,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     }
 
     /**
-     * The newest events of each vault that the caller can see, or of one, by each of its entities, merged. Access to a vault
-     * and to the entities that it has belonged to is checked once, not per event.
+     * The newest events of each vault that the caller can see, or of one, by each of its entities, merged. Access to a
+     * vault is checked once, not per event.
      */
     const alongVaults = (principal: PrincipalState, filter: EventFilter, common: Statement.Fragment, take: number) => {
       const { entityId, kind, vaultId } = filter
@@ -145,7 +145,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
               ${keys(sql`${ofVault} AND (e.organization_id || '') = ${principal.organizationId} ${common}`, take)}) seen
-            WHERE r.user_id = ${principal.userId} ${named} AND ${reachesEntity(sql, principal, sql.literal("p.entity_id"))}
+            WHERE r.user_id = ${principal.userId} ${named}
             ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
           ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`)

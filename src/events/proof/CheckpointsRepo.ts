@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachesEntity } from "../../access/visibility/visibility.ts"
+import { reachesEntity, seesEveryVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -36,9 +36,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
           ? Effect.succeed(false)
           : Effect.map(
               decodeSeen(sql`
-                SELECT ${reachesEntity(sql, principal, sql`${entityId}::text`)} AND NOT EXISTS (
-                  SELECT 1 FROM vaults v WHERE v.entity_id = ${entityId}
-                    AND NOT EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = v.id)) AS seen`),
+                SELECT ${reachesEntity(sql, principal, sql`${entityId}::text`)} AND ${seesEveryVault(sql, principal, sql`p.entity_id = ${entityId}`)} AS seen`),
               ([row]) => row?.seen === true
             ).pipe(Effect.orDie),
 

@@ -76,7 +76,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .annotate(OpenApi.Summary, "List an entity's checkpoints")
       .annotate(
         OpenApi.Description,
-        "One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault of the entity."
+        "One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault that the entity has or lately had."
       )
   )
   .add(

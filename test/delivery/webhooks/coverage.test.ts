@@ -41,12 +41,29 @@ test("an owner who does not see every vault of the entities must name the vaults
       in: "body",
       field: "vaultIds",
       code: "invalid",
-      detail: "must name the vaults, because you do not have the Developer role on every vault of these entities"
+      detail: "must name the vaults, because you do not have the Developer role on every vault that these entities have or lately had"
     }
   ])
   expect(short(await tryCreate(app, partial, { status: "DISABLED" }))).toBe("400 invalid_body")
   expect(short(await tryCreate(app, partial, { entityIds: ["entity_a", "entity_b"], vaultIds: null }))).toBe("400 invalid_body")
   expect(short(await tryCreate(app, partial, { vaultIds: ["vault_a"] }))).toBe("201")
+})
+
+test("a vault that left an entity counts until its events have left the log", async () => {
+  const records = { "x-record-events": "none" }
+  await app.feed([entity("entity_left", "org_a"), vault("vault_left", "entity_left")], records)
+  await app.feed([user("user_w", "org_a", ["vault_a", "vault_b", "vault_c", "vault_left"], { organizationRole: "owner" })], records)
+  const { id } = await create(app, whole, { entityIds: ["entity_left"] })
+  await app.feed([vault("vault_left", "entity_a")], records)
+  const attempts = async () => [
+    short(await tryCreate(app, partial, { entityIds: ["entity_left"] })),
+    short(await patch(app, partial, id, { url: "https://hooks.example.com/mine" })),
+    short(await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: partial, body: { since: new Date().toISOString() } }))
+  ]
+  expect(await attempts()).toEqual(["400 invalid_body", "400 invalid_body", "400 invalid_body"])
+  const left = await app.sql("UPDATE vault_entities SET until = until - interval '32 days' WHERE until IS NOT NULL RETURNING vault_id")
+  expect(left).toEqual([{ vault_id: "vault_left" }])
+  expect(await attempts()).toEqual(["201", "200", "202"])
 })
 
 test("a hidden vault and a nonexistent one get the same response", async () => {

@@ -104,6 +104,20 @@ describe("the event feed", () => {
     expect(codeOf(await app.get(`${FEED}?after=${cursor}`, keys.other))).toBe("invalid_cursor")
   })
 
+  test("shows a vault's events to who sees it, also after it moved to another entity", async () => {
+    const cursor = await now(keys.member)
+    const before = await record("vault_a", "vault_b", "vault_a")
+    const moving = transaction("vault_a", ++counter)
+    await app.feed([moving, vault("vault_a", "entity_b")])
+    const [after = ""] = await record("vault_a")
+    const all = [before[0] ?? "", before[2] ?? "", String(moving["hash"]), "", after]
+    expect(hashesOf(await app.get(`${FEED}?after=${cursor}`, keys.member))).toEqual(all)
+    expect(hashesOf(await app.get(`${FEED}?after=${cursor}&vaultId=vault_a`, keys.member))).toEqual(all)
+    const logged = await app.get("/v1/webhook-events?vaultId=vault_a&limit=5", keys.member)
+    expect(hashesOf(logged).toSorted()).toEqual(all.toSorted())
+    await app.feed([vault("vault_a", "entity_a")], { "x-record-events": "none" })
+  })
+
   test("accepts filters, each repeatedly, and moves past events that they exclude", async () => {
     const cursor = await now(keys.owner)
     const [a, b, c] = await record("vault_a", "vault_b", "vault_c")

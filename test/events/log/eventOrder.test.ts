@@ -62,8 +62,7 @@ const rows: ReadonlyArray<EventRow> = [
 
 const sees = ({ allowlist, owner, roles }: Caller, row: EventRow): boolean => {
   const reaches = (entityId: string) => owner || roles.some((id) => entityOf(id) === entityId)
-  if (![row.entityId, ...(row.audience ?? [])].every(reaches)) return false
-  if (row.vaultId === null) return allowlist === null
+  if (row.vaultId === null) return allowlist === null && [row.entityId, ...(row.audience ?? [])].every(reaches)
   return roles.includes(row.vaultId) && (allowlist === null || allowlist.includes(row.vaultId))
 }
 

@@ -56,6 +56,11 @@ const events: ReadonlyArray<EventRow> = [
   event({ vaultId: null, entityId: "entity_2", audience: ["entity_1", "entity_2", "entity_3"], kind: "webhook.secret_rotated" })
 ]
 
+/** The vaults that belong or belonged to an entity. */
+const hadVaults = (entityId: string) => [
+  ...new Set(events.flatMap((row) => (row.entityId === entityId && row.vaultId !== null ? [row.vaultId] : [])))
+]
+
 const subset = (values: ReadonlyArray<string>, minimum = 0) => fc.subarray([...values], { minLength: minimum })
 const READ = "webhook:read",
   MANAGE = "webhook:manage"
@@ -124,8 +129,9 @@ const seesWebhook = (caller: Caller, { entityIds, vaultIds }: Webhook) =>
   entityIds.every((id) => reaches(caller, id)) &&
   (caller.key.allowlist === null || vaultIds?.every((id) => caller.key.allowlist?.includes(id)) === true)
 const seesEvent = (caller: Caller, { audience, entityId, vaultId }: EventRow) =>
-  [entityId, ...(audience ?? [])].every((id) => reaches(caller, id)) &&
-  (vaultId === null ? caller.key.allowlist === null : seesVault(caller, vaultId))
+  vaultId === null
+    ? caller.key.allowlist === null && [entityId, ...(audience ?? [])].every((id) => reaches(caller, id))
+    : seesVault(caller, vaultId) && vaultsOf(caller.owner.organizationId).includes(vaultId)
 const refusedMutation = ({ key, owner }: Caller) =>
   !key.scopes.includes("webhook:manage") ? "403 insufficient_scope" : owner.owner ? undefined : "403 owner_required"
 
@@ -189,7 +195,7 @@ const questions = function* (caller: Caller) {
       caller.key.allowlist === null &&
       at === caller.owner.organizationId &&
       reaches(caller, id) &&
-      Object.entries(vaults).every(([vaultId, entityId]) => entityId !== id || caller.owner.roles.includes(vaultId))
+      hadVaults(id).every((vaultId) => caller.owner.roles.includes(vaultId))
     const latest = !reads ? "403 insufficient_scope" : whole ? `200 ${id}` : "404 not_found"
     yield ["GET", `/v1/event-checkpoints/latest?entityId=${id}`, latest] as const
   }
@@ -310,7 +316,7 @@ interface Asked {
 const readable = (caller: Caller): ReadonlyArray<Asked> => [
   ...(caller.key.allowlist === null
     ? Object.keys(entities)
-        .filter((id) => reaches(caller, id) && Object.entries(vaults).every(([vault, at]) => at !== id || seesVault(caller, vault)))
+        .filter((id) => reaches(caller, id) && hadVaults(id).every((vaultId) => seesVault(caller, vaultId)))
         .map((id) => ({ entityIds: [id], vaultIds: null }))
     : []),
   ...Object.entries(vaults)

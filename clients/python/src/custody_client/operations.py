@@ -1443,7 +1443,7 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Pages[EventCheckpoint]:
         """List an entity's checkpoints. One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without
-        a vault allowlist whose user can see every vault of the entity.
+        a vault allowlist whose user can see every vault that the entity has or lately had.
 
         ``GET /v1/event-checkpoints``
 

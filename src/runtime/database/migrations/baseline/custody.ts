@@ -66,16 +66,22 @@ CREATE TABLE vaults (
 CREATE INDEX vaults_newest ON vaults (organization_id, created_at DESC, id DESC);
 CREATE INDEX vaults_by_entity ON vaults (entity_id, id);
 
--- Every entity that a vault belongs or belonged to. An event keeps the entity that its vault had when it was recorded, so a
--- vault's events are found by each of these.
+-- Every entity that a vault belongs, or belonged until a time, to. An event keeps the entity that its vault had when it was
+-- recorded, so a vault's events are found by each of these.
 CREATE TABLE vault_entities (
   vault_id text COLLATE "C" NOT NULL,
   entity_id text COLLATE "C" NOT NULL,
+  until timestamptz(3),
   PRIMARY KEY (vault_id, entity_id)
 );
+CREATE INDEX vaults_of_entity ON vault_entities (entity_id, vault_id);
 CREATE FUNCTION keep_vault_entity() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO vault_entities VALUES (NEW.id, NEW.entity_id) ON CONFLICT DO NOTHING;
+  IF TG_OP = 'UPDATE' THEN
+    IF NEW.entity_id = OLD.entity_id THEN RETURN NULL; END IF;
+    UPDATE vault_entities SET until = clock_timestamp() WHERE vault_id = OLD.id AND entity_id = OLD.entity_id;
+  END IF;
+  INSERT INTO vault_entities VALUES (NEW.id, NEW.entity_id) ON CONFLICT (vault_id, entity_id) DO UPDATE SET until = NULL;
   RETURN NULL;
 END $$;
 CREATE TRIGGER vault_entity_kept AFTER INSERT OR UPDATE OF entity_id ON vaults FOR EACH ROW EXECUTE FUNCTION keep_vault_entity();
