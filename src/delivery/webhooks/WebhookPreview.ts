@@ -6,7 +6,7 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Effect, Record, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
 import { decodeEvents, eventColumns, eventJson, withDispatch } from "../../events/log/EventsRepo.ts"
@@ -26,18 +26,30 @@ const RANGES = 1_000
 /** A preview with its entities, also if the body left them out. */
 type Previewed = PreviewWebhook & { readonly entityIds: ReadonlyArray<string> }
 
-const Found = Schema.Struct({ id: Schema.String, kind: Schema.String, occurredAt: Schema.String })
+/** What a statement found: how many events of each kind, and the ids of the newest. Postgres counts: rows would cost this process more. */
+const Found = Schema.Struct({
+  byKind: Schema.Record({ key: Schema.String, value: Schema.Number }),
+  newest: Schema.Array(Schema.String)
+})
 type Found = typeof Found.Type
-const decodeFound = decodeRows(Found)
-/** A match; or, in one row without any, how many events were searched. */
-const decodeSearched = decodeRows(
-  Schema.Struct({ ...Found.fields, occurredAt: Schema.NullOr(Schema.String), matches: Schema.Boolean, looked: Schema.Number })
-)
-const decodeTexts = decodeRows(Schema.Struct({ text: Schema.String }))
+const decodeFound = decodeRows(Found),
+  decodeSearched = decodeRows(Schema.Struct({ ...Found.fields, looked: Schema.Number })),
+  decodeTexts = decodeRows(Schema.Struct({ texts: Schema.Array(Schema.String) }))
 
-/** The newest of some events. */
-const newestOf = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
-  found.toSorted((a, b) => (a.occurredAt === b.occurredAt ? (a.id < b.id ? 1 : -1) : a.occurredAt < b.occurredAt ? 1 : -1)).slice(0, SHOWN)
+/** Columns of {@link Found} over a table expression `found`. */
+const foundColumns = `
+  (SELECT coalesce(json_object_agg(kind, count), '{}') FROM (SELECT kind, count(*) AS count FROM found GROUP BY kind) k) AS "byKind",
+  ARRAY(SELECT id FROM found ORDER BY occurred_at DESC, id DESC LIMIT ${SHOWN}) AS newest`
+
+const NOTHING: Found = { byKind: {}, newest: [] }
+
+const countOf = ({ byKind }: Found): number => Object.values(byKind).reduce((sum, count) => sum + count, 0)
+
+/** Both together. Their newest events are more than are shown. */
+const add = (one: Found, other: Found): Found => ({
+  byKind: Record.union(one.byKind, other.byKind, (some, more) => some + more),
+  newest: [...one.newest, ...other.newest]
+})
 
 export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/WebhookPreview", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
@@ -48,19 +60,18 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
 
     /** The newest matches among the organization's newest events, and whether these are all that count. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed) {
-      const rows = yield* decodeSearched(sql`
+      const [row] = yield* decodeSearched(sql`
         WITH newest AS MATERIALIZED (
           SELECT e.id, e.kind, e.organization_id, e.entity_id, e.vault_id, e.audience, e.occurred_at FROM events e
           WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
           ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${LOOK}
-        )
-        SELECT e.id, e.kind, e.occurred_at AS "occurredAt", true AS matches, 0 AS looked FROM (
+        ), found AS MATERIALIZED (
           SELECT e.id, e.kind, e.occurred_at FROM newest e WHERE ${covered(principal, body)}
-          ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}) e
-        UNION ALL SELECT '', '', NULL, false, count(*) FROM newest`)
-      const found = rows.flatMap(({ id, kind, occurredAt }) => (occurredAt === null ? [] : [{ id, kind, occurredAt }]))
-      const looked = rows.find(({ matches }) => !matches)?.looked ?? 0
-      return { found, isAll: looked < LOOK || found.length === PREVIEW_LIMIT }
+          ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}
+        )
+        SELECT ${sql.literal(foundColumns)}, (SELECT count(*) FROM newest) AS looked`)
+      const { looked, ...found } = row ?? { ...NOTHING, looked: 0 }
+      return { found, isAll: looked < LOOK || countOf(found) === PREVIEW_LIMIT }
     })
 
     /**
@@ -68,8 +79,8 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
      * conditions of each. The caller can see these vaults; the conditions are written so that no other index matches.
      */
     const rangesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: Previewed) {
-      const pairs = yield* decodeTexts(sql`
-        SELECT DISTINCT p.vault_id || '/' || p.entity_id AS text FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
+      const [pairs] = yield* decodeTexts(sql`
+        SELECT coalesce(json_agg(p.vault_id || '/' || p.entity_id), '[]') AS texts FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
         WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
         ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`)
       const parts = (texts: ReadonlyArray<string>, rest: Statement.Fragment) => {
@@ -81,7 +92,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
       }
       return [
         ...parts(
-          pairs.map(({ text }) => text),
+          pairs?.texts ?? [],
           sql`(e.vault_id || '/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NOT NULL AND (e.organization_id || '') = ${principal.organizationId}`
         ),
         ...parts(
@@ -93,28 +104,31 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
 
     /** Matches of each vault and kind: all until `most` are found in total, or the newest `most` of each. */
     const alongRanges = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed, most: number, newestOfEach: boolean) {
-      const found: Array<Found> = []
+      let found = NOTHING
       for (const { ranges, rest } of yield* rangesOf(principal, body)) {
-        const wanted = newestOfEach ? ranges.length * most : most - found.length
+        const wanted = newestOfEach ? ranges.length * most : most - countOf(found)
         if (wanted === 0) break
-        const rows = yield* decodeFound(sql`
-          SELECT seen.* FROM unnest(${ranges}::text[]) AS l (text) CROSS JOIN LATERAL (
-            SELECT e.id, e.kind, e.occurred_at AS "occurredAt" FROM events e WHERE ${rest} AND e.id >= ${oldestId("evt")}
-            ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}
-          ) seen LIMIT ${wanted}`)
-        found.push(...rows)
+        const [part] = yield* decodeFound(sql`
+          WITH found AS MATERIALIZED (
+            SELECT seen.* FROM unnest(${ranges}::text[]) AS l (text) CROSS JOIN LATERAL (
+              SELECT e.id, e.kind, e.occurred_at FROM events e WHERE ${rest} AND e.id >= ${oldestId("evt")}
+              ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}
+            ) seen LIMIT ${wanted}
+          )
+          SELECT ${sql.literal(foundColumns)}`)
+        found = add(found, part ?? NOTHING)
       }
       return found
     })
 
-    /** The matches that are counted, and the newest of all. */
+    /** The matches that are counted, and ids among which the newest of all are. */
     const search = Effect.fnUntraced(function* (principal: PrincipalState, body: Previewed) {
       const { found, isAll } = yield* alongOrganization(principal, body)
-      if (isAll) return { counted: found, newest: found.slice(0, SHOWN) }
+      if (isAll) return found
       const counted = yield* alongRanges(principal, body, PREVIEW_LIMIT, false)
-      if (found.length >= SHOWN) return { counted, newest: found.slice(0, SHOWN) }
-      if (counted.length < PREVIEW_LIMIT) return { counted, newest: newestOf(counted) }
-      return { counted, newest: newestOf(yield* alongRanges(principal, body, SHOWN, true)) }
+      if (found.newest.length === SHOWN) return { ...counted, newest: found.newest }
+      if (countOf(counted) < PREVIEW_LIMIT) return counted
+      return { ...counted, newest: (yield* alongRanges(principal, body, SHOWN, true)).newest }
     })
 
     return {
@@ -122,13 +136,12 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
       of: Effect.fn("WebhookPreview.of")(function* (principal: PrincipalState, body: PreviewWebhook) {
         const entityIds = yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
         yield* requireReadableKinds(principal, body.eventKinds)
-        const { counted, newest: shown } = yield* search(principal, { ...body, entityIds })
-        const byKind: Record<string, number> = Object.fromEntries(body.eventKinds.map((kind) => [kind, 0]))
-        for (const { kind } of counted) byKind[kind] = (byKind[kind] ?? 0) + 1
+        const found = yield* search(principal, { ...body, entityIds })
+        const byKind = { ...Object.fromEntries(body.eventKinds.map((kind) => [kind, 0])), ...found.byKind }
         const newest = yield* decodeEvents(sql`
-          SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${shown.map(({ id }) => id)}::text[])
-          ORDER BY e.occurred_at DESC, e.id DESC`)
-        return `{"count":${counted.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
+          SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${found.newest}::text[])
+          ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${SHOWN}`)
+        return `{"count":${countOf(found)},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
       })
     }
   })
