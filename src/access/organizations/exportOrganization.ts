@@ -54,7 +54,8 @@ const writing = (file: string) => {
   )
 }
 
-const decodeLines = decodeRows(Schema.Struct({ line: Schema.String }))
+const decodeLines = decodeRows(Schema.Struct({ line: Schema.String })),
+  decodeDeleting = decodeRows(Schema.Struct({ deleting: Schema.Boolean }))
 
 /** Writes the file. Fails with {@link UnknownOrganization} or {@link NotWritten}, and leaves nothing behind then. */
 export const exportOrganization = (organizationId: string, file: string, onProgress: (lines: number) => void) =>
@@ -67,8 +68,12 @@ export const exportOrganization = (organizationId: string, file: string, onProgr
     const snapshot = sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
-        const found = yield* sql`SELECT 1 FROM organizations WHERE id = ${organizationId}`
-        if (found.length === 0) return yield* new UnknownOrganization({ organizationId })
+        const [found] = yield* decodeDeleting(
+          sql`SELECT deleting_at IS NOT NULL AS deleting FROM organizations WHERE id = ${organizationId}`
+        )
+        if (found === undefined) return yield* new UnknownOrganization({ organizationId })
+        if (found.deleting)
+          return yield* new NotWritten({ message: `${organizationId} is being deleted, so its export would not be complete.` })
         const out = yield* writing(file)
         const head = { organizationId, exportedAt: new Date().toISOString(), secrets }
         yield* out.write([JSON.stringify({ table: "export", row: head })])

@@ -1,5 +1,7 @@
 /** `custody organizations delete`: everything of one organization, nothing of another. Decision D-56. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { tmpdir } from "node:os"
+import * as path from "node:path"
 import type { Client } from "@temporalio/client"
 import { deletedTables } from "../../../src/access/organizations/organizationTables.ts"
 import { cli, useApp } from "../../support/app.ts"
@@ -124,6 +126,8 @@ describe("deletion of an organization", () => {
     await expect(app.key("user_gone")).rejects.toThrow()
     const invited = await cli(["users", "invite", "user_gone"], app.env)
     expect([invited.code, invited.stderr.includes("The organization of the user user_gone is being deleted.")]).toEqual([1, true])
+    const exported = await cli(["organizations", "export", "org_gone", path.join(tmpdir(), `custody-gone-${process.pid}.ndjson`)], app.env)
+    expect([exported.code, exported.stderr.trim()]).toEqual([1, "org_gone is being deleted, so its export would not be complete."])
     expect((await remove("org_gone", "org_gone")).code).toBe(0)
     expect((await app.get("/v1/vaults", key)).status).toBe(401)
   })
