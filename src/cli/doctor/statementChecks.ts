@@ -1,14 +1,14 @@
 /** The doctor's checks of signatures and statements: whether the current signing key is published, and how far statements are sealed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as SqlError from "@effect/sql/SqlError"
-import { Effect, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { sealedUntil } from "../../custody/statements/sealedUntil.ts"
-import type { Sealing } from "../../runtime/crypto/MasterKey.ts"
-import { kidOf } from "../../runtime/crypto/SigningKeys.ts"
+import { sealing as masterOf, type Sealing } from "../../runtime/crypto/MasterKey.ts"
+import { kidOf, newestKid } from "../../runtime/crypto/SigningKeys.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { dayAfter } from "../../values/Day.ts"
-import { type Finding, notice, well } from "./Finding.ts"
+import { type Finding, fault, notice, well } from "./Finding.ts"
 
 /** Seconds after which unsealed statements are a notice: the schedule runs every minute. */
 const LATE = 900
@@ -21,17 +21,19 @@ const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, SqlErro
     const sql = yield* SqlClient.SqlClient
     const { masterKeyPrevious } = yield* Settings
     const kid = yield* kidOf(master)
+    const previous = masterKeyPrevious && (yield* kidOf(masterOf(Redacted.value(masterKeyPrevious), undefined)))
+    const newest = yield* newestKid
+    if (newest !== undefined && newest !== kid && newest !== previous)
+      return fault(
+        "Signing key",
+        `MASTER_KEY gives ${kid}, but the database is used with ${newest}: no process starts.`,
+        "Set MASTER_KEY to the key that the database is used with; to rotate it, set the old one as MASTER_KEY_PREVIOUS.",
+        3
+      )
     const rows = yield* decode(sql`SELECT kid FROM signing_keys`)
     const earlier = rows.filter((row) => row.kid !== kid).length
     const others = earlier === 0 ? "" : `; ${earlier} earlier ${earlier === 1 ? "key stays" : "keys stay"} published`
-    if (rows.length > earlier) return well("Signing key", `${kid} is published${others}`)
-    return earlier > 0 && masterKeyPrevious === undefined
-      ? notice(
-          "Signing key",
-          `MASTER_KEY gives ${kid}, but the service has signed with other keys only, and MASTER_KEY_PREVIOUS is not set.`,
-          "Set MASTER_KEY to the key that the database was used with; to rotate it, set the old one as MASTER_KEY_PREVIOUS."
-        )
-      : well("Signing key", `${kid} is published with its first signature${others}`)
+    return well("Signing key", `${kid} is published${rows.length > earlier ? "" : " with its first signature"}${others}`)
   })
 
 /** How long ago, in hours or days. */

@@ -50,6 +50,13 @@ export const kidOf = (master: Sealing): Effect.Effect<string> => kidOfX(xOf(priv
 const decode = decodeRows(Schema.Struct({ kid: Schema.String, publicKey: Bytes })),
   decodeKids = decodeRows(Schema.Struct({ kid: Schema.String }))
 
+/** The `kid` that was stored last, of the key that the database is used with; undefined if there is none yet. */
+export const newestKid = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* decodeKids(sql`SELECT kid FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1`)
+  return row?.kid
+})
+
 /**
  * Stores the public key. Fails if the database is used with another master key, unless that is the previous one: a process with a
  * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `previousIsLost` stores it in any case.
@@ -62,14 +69,13 @@ export const publish = ({ previousIsLost = false } = {}) =>
     const x = xOf(privateKeyOf(Redacted.value(master.keyOf("signing"))))
     const kid = yield* kidOfX(x)
     const previous = masterKeyPrevious && (yield* kidOf(sealing(Redacted.value(masterKeyPrevious), undefined)))
-    /** The one that was stored last: a retired key is as wrong as an unknown one. */
-    const newest = Effect.map(decodeKids(sql`SELECT kid FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1`), ([row]) => row?.kid)
-    if ((yield* newest) === kid) return
+    if ((yield* newestKid) === kid) return
     yield* sql.withTransaction(
       Effect.gen(function* () {
         // Of two processes that store the first key at once, one finds the other's.
         yield* sql`LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
-        const now = yield* newest
+        const now = yield* newestKid
+        // A retired key is as wrong as an unknown one.
         if (!previousIsLost && now !== undefined && now !== kid && now !== previous)
           return yield* new InvalidSettings({
             faults: [

@@ -1,5 +1,5 @@
 /** Declaration and readers of settings: a reader returns the value, or what it expected. */
-import { type Duration, Either, Redacted } from "effect"
+import { Duration, Either, Redacted } from "effect"
 import * as Format from "./Format.ts"
 
 /** A setting: its variable, its meaning, and its reader. */
@@ -121,8 +121,8 @@ export const resolver = (value: string): Format.Read<string> => {
 export const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Duration>> =>
   Either.filterOrLeft(
     Format.list(value, Format.duration),
-    (waits) => waits.length >= 1 && waits.length <= 50,
-    () => "1 to 50 comma-separated waits, such as 0s,1s,2s"
+    (waits) => waits.length >= 1 && waits.length <= 50 && Duration.lessThanOrEqualTo(waits.reduce(Duration.sum), "30 days"),
+    () => "1 to 50 comma-separated waits, such as 0s,1s,2s, of at most 30 days in total: the log has a delivery for 31"
   )
 
 /** An origin that browsers keep safe: https, or http on loopback. */

@@ -5,7 +5,7 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { steps } from "../../../src/runtime/database/Migrations.ts"
-import { cli, useApp } from "../../support/app.ts"
+import { baseEnv, cli, PROGRAM, useApp } from "../../support/app.ts"
 import { freshDatabase, servers } from "../../support/servers.ts"
 
 const app = useApp([])
@@ -55,6 +55,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
       PLATFORM_TOKEN: "tooshort-s3cret",
       TRUSTED_PROXIES: "10.0.0.0/8, everyone",
       WEBHOOK_DISABLE_AFTER: "5 days",
+      WEBHOOK_RETRY_SCHEDULE: "0s,40d",
       WEBHOOK_SOURCE_ADDRESSES: "203.0.113.0/33",
       LOG_LEVEL: "loud"
     })
@@ -68,6 +69,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
         "PORT: read “eighty”, expected a whole number from 0 to 65535.",
         "RATE_LIMIT: read “fast”, expected a rate such as 50/1s burst 100, or off.",
         "TRUSTED_PROXIES: read “10.0.0.0/8, everyone”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32 (at “everyone”).",
+        "WEBHOOK_RETRY_SCHEDULE: read “0s,40d”, expected 1 to 50 comma-separated waits, such as 0s,1s,2s, of at most 30 days in total: the log has a delivery for 31.",
         "WEBHOOK_SOURCE_ADDRESSES: read “203.0.113.0/33”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32, with at most 32 bits (at “203.0.113.0/33”).",
         "WEBHOOK_DISABLE_AFTER: read “5 days”, expected a duration such as 90d, 12h, 5m, 30s or 250ms."
       ].sort()
@@ -105,6 +107,36 @@ describe("exit code 3: a setting is missing or invalid", () => {
       3,
       expect.stringContaining("PLATFORM_TOKEN: not set, expected at least 16 characters because DATABASE_URL is set.")
     ])
+  })
+})
+
+describe("exit codes 130 and 143: interrupted", () => {
+  test("a command that a signal ends before it was done does not succeed", async () => {
+    const asked = Promise.withResolvers<void>()
+    const silent = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => {
+        asked.resolve()
+        return new Promise<Response>(() => {})
+      }
+    })
+    try {
+      const args = ["verify", "--api", `http://127.0.0.1:${silent.port}`, "--entity", "entity_a"]
+      const command = Bun.spawn([process.execPath, PROGRAM, ...args], {
+        cwd: path.resolve(import.meta.dir, "../../.."),
+        env: { ...baseEnv(), CUSTODY_API_KEY: "cds_none" },
+        stderr: "pipe"
+      })
+      await asked.promise
+      command.kill("SIGTERM")
+      expect([await command.exited, await new Response(command.stderr).text()]).toEqual([
+        143,
+        "The command was interrupted before it was done.\n"
+      ])
+    } finally {
+      await silent.stop(true)
+    }
   })
 })
 

@@ -212,8 +212,12 @@ describe("custody doctor", () => {
     const another = randomBytes(32).toString("base64")
     expect((await app.get("/v1/jwks.json")).json.keys).toHaveLength(1)
     const wrong = await doctor({ MASTER_KEY: another })
-    // It shows on a restored database that contains no secrets as well.
-    expect(wrong.about("Signing key")).toMatchObject({ state: "notice", advice: expect.stringContaining("MASTER_KEY_PREVIOUS") })
+    // It shows on a restored database that contains no secrets as well, and whatever the previous key is.
+    for (const previous of [{}, { MASTER_KEY_PREVIOUS: randomBytes(32).toString("base64") }])
+      expect((await doctor({ MASTER_KEY: another, ...previous })).about("Signing key")).toMatchObject({
+        state: "fault",
+        says: expect.stringContaining("no process starts")
+      })
     expect([wrong.code, wrong.about("Master key")]).toMatchObject([
       3,
       { says: expect.stringContaining("1 of the last 1 webhook secrets were encrypted with another key") }

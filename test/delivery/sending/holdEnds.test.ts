@@ -54,7 +54,7 @@ test("a hold ends when the endpoint answers again, even if it rejects the oldest
   expect((await app.get(`/v1/webhooks/${id}`, key)).json.status).toBe("ACTIVE")
 })
 
-test("a probe that ends after its queue leaves its delivery in a queue that is sent", async () => {
+test("a probe that ends after its queue leaves its delivery in a new queue", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let mode: "down" | "hang" | "up" = "down",
     hanging = false
