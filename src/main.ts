@@ -9,7 +9,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { withReadableText } from "./cli/commands/console.ts"
 import { demo } from "./cli/commands/demo.ts"
 import { doctor } from "./cli/commands/doctor.ts"
-import { ending, exitCodes } from "./cli/commands/exit.ts"
+import { type EndingSignal, ending, exitCodes, interrupted } from "./cli/commands/exit.ts"
 import { keys } from "./cli/commands/keys.ts"
 import { listen } from "./cli/commands/listen.ts"
 import { load } from "./cli/commands/load.ts"
@@ -42,7 +42,7 @@ const main = Effect.consoleWith((console) => {
 // Files that the program and its servers create are accessible to their owner only.
 process.umask(0o077)
 const fiber = Effect.runFork(main)
-let askedAt: number | undefined
+let askedAt: number | undefined, asked: EndingSignal | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     // Ctrl-C reaches the whole process group, and package runners forward it again: an immediate second signal is the
@@ -50,13 +50,14 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const now = performance.now()
     if (askedAt !== undefined && now - askedAt < 1_000) return
     // The first signal shuts down gracefully; another one terminates immediately.
-    if (askedAt !== undefined) process.exit(130)
+    if (askedAt !== undefined) process.exit(interrupted(signal))
     askedAt = now
+    asked = signal
     Effect.runFork(Fiber.interruptFork(fiber))
   })
 }
 fiber.addObserver(async (exit: Exit.Exit<unknown, unknown>) => {
-  const { code, message } = await ending(exit)
+  const { code, message } = await ending(exit, asked)
   if (message !== "") process.stderr.write(`${message.split("\n").map(printable).join("\n")}\n`)
-  process.exit(askedAt !== undefined && code === 130 ? 0 : code)
+  process.exit(code)
 })

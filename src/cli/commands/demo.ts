@@ -3,6 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 import { base } from "./base.ts"
+import { untilInterrupted } from "./exit.ts"
 
 export const demo = Command.make(
   "demo",
@@ -14,7 +15,7 @@ export const demo = Command.make(
   ({ once }) =>
     Effect.flatMap(
       Effect.promise(() => import("../demo/Demo.ts")),
-      ({ run }) => run(once)
+      ({ run }) => (once ? run(true) : untilInterrupted(run(false)))
     )
 ).pipe(
   Command.withDescription("Run the whole service on this machine with real data and watch signed deliveries arrive."),

@@ -1,6 +1,6 @@
 /** How commands end: a message for people and an exit code for scripts. */
 import * as ValidationError from "@effect/cli/ValidationError"
-import { Cause, Data, Exit } from "effect"
+import { Cause, Data, Effect, Exit } from "effect"
 import type { InvalidKey, UnknownKey } from "../../access/keys/ApiKeys.ts"
 import type { NotWritten } from "../../access/organizations/exportOrganization.ts"
 import type { UnknownOrganization } from "../../access/organizations/organizationTables.ts"
@@ -15,13 +15,14 @@ import type { DemoFailed } from "../demo/demoData.ts"
 
 /** What the exit codes mean. */
 export const exitCodes = {
-  0: "success, or graceful shutdown by Ctrl-C or SIGTERM",
+  0: "success, which for `start`, `demo` and `listen` includes an end by Ctrl-C or SIGTERM",
   1: "failed; `verify`: the data differ from what was signed",
   2: "wrong usage; `verify`: the check could not be completed",
   3: "a setting is missing or invalid",
   4: "input data is invalid",
   5: "a dependency is unavailable, or a port is in use",
-  130: "terminated by a second Ctrl-C without a graceful shutdown"
+  130: "interrupted by Ctrl-C before it was done, or by a second one",
+  143: "the same by SIGTERM"
 } as const
 
 /** The command line is invalid or incomplete. */
@@ -89,10 +90,30 @@ const codes = {
 >
 const hasCode = (tag: string): tag is keyof typeof codes => tag in codes
 
+/** A signal that ends the program. */
+export type EndingSignal = "SIGINT" | "SIGTERM"
+
+/** The exit code of a command that a signal ended before it was done. */
+export const interrupted = (signal: EndingSignal) => (signal === "SIGINT" ? 130 : 143)
+
+/** Whether the command runs until a signal ends it. */
+let isEndless = false
+
+/** A command that runs until a signal ends it, and then exits with code 0. */
+export const untilInterrupted = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    isEndless = true
+    return command
+  })
+
 /** The message of a failed command for standard error (empty if it was printed already), and its exit code. */
-export const ending = async (exit: Exit.Exit<unknown, unknown>): Promise<{ readonly code: number; readonly message: string }> => {
+export const ending = async (
+  exit: Exit.Exit<unknown, unknown>,
+  signal: EndingSignal = "SIGINT"
+): Promise<{ readonly code: number; readonly message: string }> => {
   if (Exit.isSuccess(exit)) return { code: 0, message: "" }
-  if (Cause.isInterruptedOnly(exit.cause)) return { code: 130, message: "" }
+  if (Cause.isInterruptedOnly(exit.cause))
+    return isEndless ? { code: 0, message: "" } : { code: interrupted(signal), message: "The command was interrupted before it was done." }
   const error = Cause.squash(exit.cause)
   // @effect/cli has already printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }

@@ -5,6 +5,7 @@
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
+import { untilInterrupted } from "./exit.ts"
 import { api, key } from "./remote.ts"
 
 const options = {
@@ -37,6 +38,6 @@ const options = {
 export const listen = Command.make("listen", options, (given) =>
   Effect.flatMap(
     Effect.promise(() => import("./run/listen.ts")),
-    ({ listen }) => listen(given)
+    ({ listen }) => untilInterrupted(listen(given))
   )
 ).pipe(Command.withDescription("Follow the events of a deployment, and optionally post them to your server."))

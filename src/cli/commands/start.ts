@@ -4,7 +4,7 @@ import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 import { type Role, roles } from "../../runtime/settings/roles.ts"
 import { base } from "./base.ts"
-import { Usage } from "./exit.ts"
+import { Usage, untilInterrupted } from "./exit.ts"
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
@@ -28,7 +28,7 @@ export const start = Command.make(
       if (unknown !== undefined)
         return yield* new Usage({ message: `--roles: “${unknown}” is not a role; the roles are ${roles.join(", ")}.` })
       const { start: run } = yield* Effect.promise(() => import("../../app/App.ts"))
-      yield* run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate })
+      yield* untilInterrupted(run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate }))
     })
 ).pipe(Command.withDescription("Run the service until it is interrupted."), Command.provide(base))
 

@@ -87,7 +87,7 @@ describe("graceful shutdown", () => {
   }
 
   for (const [after, what, code] of [
-    [1_500, "a second signal does not wait", 130],
+    [1_500, "a second signal does not wait", 143],
     [200, "a second signal within a second is ignored, because a shell or a package runner passes on the same one", 0]
   ] as const) {
     /** The exit code after two signals. */
