@@ -40,7 +40,9 @@ const examples = {
 }
 
 const receiver = useReceiver()
-const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), STATEMENT_HISTORY: "7d" }))
+// Its worker seals nothing by itself: only when a test says so.
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), STATEMENT_HISTORY: "7d", STATEMENT_DELAY: "30d" }))
+const seal = async () => expect((await cli(["statements", "seal"], { ...app.env, STATEMENT_DELAY: "6h" })).code).toBe(0)
 let key = ""
 const environment = () => ({
   PYTHONPATH: site,
@@ -71,7 +73,7 @@ beforeAll(async () => {
   if (without !== "") return
   await app.feed([...smallest(), ...Array.from({ length: 250 }, (_, index) => transaction("vault_a", index, { amount: String(index) }))])
   key = (await app.key("user_a")).secret
-  expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
+  await seal()
   // Built from a copy, so that the repository stays unchanged.
   const copy = path.join(folder, "python")
   fs.cpSync(source, copy, { recursive: true })
@@ -225,7 +227,7 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
       transaction("vault_a", 5_001, { amount: "1", direction: "outbound", timestamp: at, status: "failed", fee }),
       { ...balance("vault_a", "ethereum/native", "7"), occurredAt: `${day(-9)}T12:00:00.000Z` }
     ])
-    expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
+    await seal()
     const env = { ...environment(), FROM: day(-200), TO: day(-2) }
     // No record of a balance follows from the transactions.
     const found = await run([interpreter, "year.py"], { cwd: folder, env })
@@ -249,7 +251,7 @@ with sqlite3.connect(sys.argv[1], timeout=30) as db: [print(*row) for row in db.
     proxy.tamper((text, target) => (target.includes("statement-summary") ? more(text) : text))
     await run([interpreter, "year.py"], { cwd: folder, env: behind })
     expect(linesOf("year")).toEqual(year)
-    // One has no statement before tomorrow.
+    // One has no statement yet.
     await app.feed([vault("vault_late", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_late"])])
     const also = (vaultId: string) => (text: string) => `${text}${text.split("\r\n").at(-2)?.replace("vault_a", vaultId)}\r\n`
     for (const [of, changed, message] of [
