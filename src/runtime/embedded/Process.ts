@@ -8,7 +8,7 @@ import { type SpawnOptions, spawn, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
-import { Data, Duration, Effect, Exit, Runtime, Schedule } from "effect"
+import { Data, Duration, Effect, Exit, Schedule } from "effect"
 
 /** An embedded server did not start; `message` says why and what to do. */
 export class EmbeddedServerError extends Data.TaggedError("EmbeddedServerError")<{ readonly message: string }> {}
@@ -81,13 +81,7 @@ export const reasonIn = (file: string, since = 0, count = 12): string => {
   }
 }
 
-/** Servers that this process stops. */
-const stopping = new Set<number>()
-
-/**
- * Starts a server and waits up to 60 s until it is ready. The process is not tied to the caller's scope: {@link stop} ends it.
- * One that ends otherwise is logged: it is started again only with the program.
- */
+/** Starts a server and waits up to 60 s until it is ready. The process is not tied to the caller's scope: {@link stop} ends it. */
 export const start = Effect.fn("Process.start")(function* (server: Server) {
   fs.mkdirSync(path.dirname(server.logFile), { recursive: true })
   const log = fs.openSync(server.logFile, "a")
@@ -95,16 +89,12 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
   const { size } = fs.fstatSync(log)
   const child = spawn(server.command, [...server.args], { ...server.options, detached: true, stdio: ["ignore", log, log] })
   fs.closeSync(log)
-  const report = Runtime.runFork(yield* Effect.runtime<never>())
-  let exited: string | undefined,
-    isReady = false
+  let exited: string | undefined
   child.on("error", (error) => {
     exited = error.message
   })
   child.on("exit", (code, signal) => {
     exited = signal === null ? `exit code ${code}` : `signal ${signal}`
-    if (isReady && child.pid !== undefined && !stopping.has(child.pid))
-      report(Effect.logFatal(`The embedded ${server.name} ended (${exited}): restart this program. Its log is ${server.logFile}.`))
   })
   child.unref()
   if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
@@ -117,12 +107,10 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
     Effect.timeoutFail({ duration: Duration.seconds(60), onTimeout: failed }),
     Effect.onExit((exit) => (Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid)))
   )
-  isReady = true
 })
 
 /** Stops a server with its stop signal, after 15 s with SIGKILL, and removes its pid file. */
 export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "stopSignal" | "pidFile">, pid: number) {
-  stopping.add(pid)
   const signal = (name: NodeJS.Signals) =>
     Effect.sync(() => {
       if (alive(pid)) process.kill(pid, name)

@@ -6,7 +6,7 @@
  */
 
 import * as fs from "node:fs"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
 import * as Process from "./Process.ts"
 
@@ -22,6 +22,9 @@ interface Ask<A, E, R> {
 
 /** How long a server of a running owner may take to respond or to end: more than {@link Process.stop} takes. */
 const PATIENCE = Duration.seconds(20)
+
+/** How often a server is looked at. */
+const LOOK = Duration.seconds(2)
 
 /** Owner files of servers that a scope of this process stops; other scopes only use them. */
 const held = new Set<string>()
@@ -72,10 +75,22 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     fs.rmSync(ownerFile, { force: true })
   })
 
+  /** Logs that the server ended although nobody stopped it here: only a start of the program starts it again. */
+  const watch = Effect.sync(live).pipe(
+    Effect.repeat({ while: (pid) => pid !== undefined, schedule: Schedule.spaced(LOOK) }),
+    Effect.zipRight(
+      Effect.logFatal(
+        `The embedded ${ask.name} server has ended: restart this program. Its log is ${dataDir.at("log", `${ask.name}.log`)}.`
+      )
+    )
+  )
+
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const { owned, value } = yield* restore(dataDir.exclusively(take))
       if (owned) yield* Effect.addFinalizer(() => release)
+      // Ends with the scope, before the server is stopped.
+      yield* Effect.forkScoped(Effect.interruptible(watch))
       return value
     })
   )

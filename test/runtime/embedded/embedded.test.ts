@@ -221,8 +221,11 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
 
   test("reports a server that was killed, and starts it again with the program", async () => {
     service = await start()
+    await service.end("SIGKILL")
+    // This one takes the servers over.
+    service = await start()
     process.kill(pid("postgres"), "SIGKILL")
-    await until("the report", () => service.output().includes("The embedded Postgres ended (signal SIGKILL): restart this program."))
+    await until("the report", () => service.output().includes("The embedded postgres server has ended: restart this program."))
     expect(await service.end("SIGTERM")).toBe(0)
     service = await start()
     expect((await get(service, list, secret)).data).toHaveLength(1)
