@@ -13,17 +13,19 @@ CREATE INDEX ON custody_outbox (id) WHERE batch IS NULL;
 CREATE INDEX ON custody_outbox (id) WHERE batch IS NOT NULL AND sent_at IS NULL;
 CREATE INDEX ON custody_outbox (batch);
 
--- The batch to send now: one that was not answered yet, or else up to 500 records that no batch has. No row if everything was sent.
+-- The batch to send now: one that was not answered yet, or else the next records that no batch has, up to 500 of one `history` and
+-- 4 MB, but at least one. No row if everything was sent.
 CREATE FUNCTION custody_next_batch() RETURNS TABLE (batch uuid, history boolean, records text) LANGUAGE sql AS $$
   SELECT pg_advisory_xact_lock(hashtext('custody_outbox'));
 
   WITH new AS (
-    SELECT o.id FROM custody_outbox o
-    WHERE o.batch IS NULL AND o.history = (SELECT f.history FROM custody_outbox f WHERE f.batch IS NULL ORDER BY f.id LIMIT 1)
-    ORDER BY o.id LIMIT 500
+    SELECT o.id, row_number() OVER upto = 1 OR sum(octet_length(o.record::text) + 1) OVER upto <= 4000000
+      AND bool_and(o.history) OVER upto = bool_or(o.history) OVER upto AS fits
+    FROM (SELECT * FROM custody_outbox w WHERE w.batch IS NULL ORDER BY w.id LIMIT 500) o
+    WINDOW upto AS (ORDER BY o.id)
   )
   UPDATE custody_outbox o SET batch = (SELECT gen_random_uuid())
-  WHERE o.id IN (SELECT n.id FROM new n)
+  WHERE o.id IN (SELECT n.id FROM new n WHERE n.fits)
     AND NOT EXISTS (SELECT FROM custody_outbox u WHERE u.batch IS NOT NULL AND u.sent_at IS NULL);
 
   SELECT o.batch, o.history, string_agg(o.record::text, E'\n' ORDER BY o.id) FROM custody_outbox o

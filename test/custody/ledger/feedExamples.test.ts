@@ -10,7 +10,7 @@ import { Gateway } from "../../support/Gateway.ts"
 import { impatient, maven, outcome, python } from "../../support/languages.ts"
 import { refuseOne, untilOneWaits, whileLocked } from "../../support/lockedLedger.ts"
 import { until } from "../../support/receiver.ts"
-import { asset, hash, smallest, transaction, user, vault } from "../../support/records.ts"
+import { asset, balance, hash, smallest, transaction, user, vault } from "../../support/records.ts"
 import { dropDatabase, freshDatabase } from "../../support/servers.ts"
 
 const examples = path.resolve(import.meta.dir, "../../../docs/examples")
@@ -156,6 +156,21 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       ])
       start()
       await allSent()
+    })
+
+    test("sends large records in several batches, and later history in its place", async () => {
+      const users = [0, 1, 2].map((number) => `user_${name}_${number}`)
+      await platform.query("BEGIN")
+      await insert([balance(ours, "ethereum/native", "1")])
+      await insert(
+        // Two of them are more than the service accepts.
+        users.map((id) => user(id, "org_a", Array(50_000).fill(ours))),
+        true
+      )
+      await insert(users.map((id) => user(id, "org_a", [], { status: "deactivated" })))
+      await platform.query("COMMIT")
+      await allSent()
+      expect(await app.sql("SELECT DISTINCT status FROM users WHERE id = ANY($1)", [users])).toEqual([{ status: "deactivated" }])
     })
 
     test("takes no answer of a gateway for the service's, and sends no token elsewhere", async () => {
