@@ -34,6 +34,7 @@ const examples = {
   webhook,
   copying,
   verify,
+  quickStart: codeBlocks(documentText("docs/guides/quick-start.md"), "python").join("\n"),
   readme: codeBlocks(documentText("README.md"), "python").join("\n"),
   mirror: codeBlocks(documentText("docs/guides/paging.md"), "python").join("\n"),
   year: codeBlocks(documentText("docs/guides/year-end.md"), "python").join("\n")
@@ -112,6 +113,7 @@ describe.skipIf(without !== "")(`the Python client${without}`, () => {
     await app.feed([balance("vault_a", "ethereum/native", "2.000000000000000001")])
     const once = (name: keyof typeof examples) => run([interpreter, `${name}.py`], { cwd: folder, env: environment() })
     expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
+    expect(await once("quickStart")).toBe("")
     expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
     expect(await once("readme")).toMatch(/^(\S+ \S+ vault_a \d+ ethereum\/native\n){3}$/)
   })

@@ -1,4 +1,5 @@
-/** A gateway between a feed program and the platform listener, which may answer instead of the service. */
+/** A gateway between a program and the service, mostly the platform listener for a feed, which may answer instead of it. */
+import { expect } from "bun:test"
 import type { App } from "./app.ts"
 
 export class Gateway {
@@ -20,7 +21,7 @@ export class Gateway {
   })
   readonly #server: Bun.Server<undefined>
 
-  constructor(app: App) {
+  constructor(app?: App) {
     this.#server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
@@ -33,7 +34,7 @@ export class Gateway {
           this.answered++
           return this.instead()
         }
-        const answer = await fetch(`${app.main?.platformUrl}${new URL(url).pathname}`, { method, headers, body }).catch(() => undefined)
+        const answer = await fetch(`${app?.main?.platformUrl}${new URL(url).pathname}`, { method, headers, body }).catch(() => undefined)
         await this.onAnswer(answer?.status ?? 0)
         return answer ?? new Response(null, { status: 502 })
       }
@@ -54,5 +55,25 @@ export class Gateway {
 
   async stop(): Promise<void> {
     await Promise.all([this.#server.stop(true), this.#elsewhere.stop(true)])
+  }
+}
+
+/** Runs a reader of the API, which waits for an answer for seconds, behind gateways: it fails, and sends its key nowhere else. */
+export const failsBehindGateways = async (
+  reader: (url: string) => Promise<{ readonly code: number; readonly error: string }>
+): Promise<void> => {
+  const gateway = new Gateway()
+  try {
+    for (const [page, reason] of [
+      [gateway.redirect, /302|redirect/i],
+      [gateway.stalled, /timed out|Client\.Timeout/]
+    ] as const) {
+      gateway.instead = page
+      const { code, error } = await reader(gateway.url)
+      expect([code === 0, error]).toEqual([false, expect.stringMatching(reason)])
+    }
+    expect(gateway.strays).toEqual([])
+  } finally {
+    await gateway.stop()
   }
 }

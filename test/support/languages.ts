@@ -25,12 +25,16 @@ export const linkClient = (folder: string): void => {
   fs.writeFileSync(path.join(linked, "index.ts"), `export * from ${JSON.stringify(path.join(root, "src/client/index.ts"))}\n`)
 }
 
-/** A folder with a copy of a program of docs/examples that waits for an answer for 3 seconds instead of a minute. */
+/** A program that waits for an answer for 3 seconds instead of a minute. */
+export const hurried = (text: string): string =>
+  text.replaceAll(/\b60(?=[),_])/g, "3").replace(/(?<=Timeout: +)time\.Minute/, "3 * time.Second")
+
+/** A folder with such a copy of a program of docs/examples. */
 export const impatient = (program: string): string => {
   const folder = path.join(cache, "impatient")
   fs.mkdirSync(folder, { recursive: true })
   const text = fs.readFileSync(path.join(root, "docs/examples", program), "utf8")
-  fs.writeFileSync(path.join(folder, program), text.replaceAll(/\b60(?=[),_])/g, "3"))
+  fs.writeFileSync(path.join(folder, program), hurried(text))
   return folder
 }
 

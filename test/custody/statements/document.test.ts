@@ -5,7 +5,8 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { useApi } from "../../support/api.ts"
 import { codeBlocks, documentText } from "../../support/document.ts"
-import { lacks, linkClient, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
+import { failsBehindGateways } from "../../support/Gateway.ts"
+import { hurried, lacks, linkClient, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
 import { transaction } from "../../support/records.ts"
 import { BIG, beginDay, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
@@ -93,6 +94,10 @@ const holds = async (command: ReadonlyArray<string>) => {
   redirect = String
 }
 
+/** How a program ends at another URL. */
+const at = (command: ReadonlyArray<string>) => (url: string) =>
+  outcome(command, { cwd: folder, env: { ...env(), CUSTODY_URL: url }, timeout: 60_000 })
+
 test("the example in TypeScript verifies a statement and a whole chain, and refuses changed statements", async () => {
   fs.writeFileSync(path.join(folder, "auditor.ts"), one)
   await holds([process.execPath, "auditor.ts"])
@@ -106,9 +111,14 @@ test("the example in TypeScript verifies a statement and a whole chain, and refu
 test.skipIf(withoutPython !== "")(`the example in Python verifies a statement, and refuses changed ones${withoutPython}`, async () => {
   fs.writeFileSync(path.join(folder, "auditor.py"), pythonCode)
   await holds([interpreter, "auditor.py"])
+  fs.writeFileSync(path.join(folder, "hurried.py"), hurried(pythonCode))
+  await failsBehindGateways(at([interpreter, "hurried.py"]))
 })
 
 test.skipIf(withoutGo !== "")(`the example in Go verifies a statement, and refuses changed ones${withoutGo}`, async () => {
   await run(["go", "build", "-o", "auditor", "."], { cwd: folder, env: goEnvironment })
   await holds([path.join(folder, "auditor")])
+  fs.writeFileSync(path.join(folder, "main.go"), hurried(goCode))
+  await run(["go", "build", "-o", "hurried", "."], { cwd: folder, env: goEnvironment })
+  await failsBehindGateways(at([path.join(folder, "hurried")]))
 })

@@ -10,7 +10,8 @@ import vectors from "../../../src/client/chain-vectors.json" with { type: "json"
 import { chainHash, emptyChain, verifyCheckpoint } from "../../../src/client/index.ts"
 import { useApp } from "../../support/app.ts"
 import { codeBlocks, documentText } from "../../support/document.ts"
-import { lacks, linkClient, outcome, run, unless } from "../../support/languages.ts"
+import { failsBehindGateways } from "../../support/Gateway.ts"
+import { hurried, lacks, linkClient, outcome, run, unless } from "../../support/languages.ts"
 import { smallest, transaction, vault } from "../../support/records.ts"
 import { useTampering } from "../../support/tampering.ts"
 
@@ -168,4 +169,9 @@ func TestVectors(t *testing.T) {
   await run(["go", "test", "./..."], { cwd: folder, env: goEnvironment })
   await run(["go", "build", "-o", "consumer", "."], { cwd: folder, env: goEnvironment })
   await proves([path.join(folder, "consumer")])
+  file("main.go", hurried(goCode))
+  await run(["go", "build", "-o", "hurried", "."], { cwd: folder, env: goEnvironment })
+  const at = (url: string) =>
+    outcome([path.join(folder, "hurried")], { cwd: folder, env: environment("hurried.json", url), timeout: 60_000 })
+  await failsBehindGateways(at)
 })
