@@ -49,6 +49,8 @@ export class Gateway {
   readonly redirect = (): Response => Response.redirect(`${this.#elsewhere.url}login`, 302)
   readonly badRequest = (): Response => new Response("The plain HTTP request was sent to HTTPS port", { status: 400 })
   readonly maintenance = (): Response => new Response("<html>Back soon</html>", { headers: { "content-type": "text/html" } })
+  /** As receivers of webhooks answer. */
+  readonly acknowledgement = (): Response => Response.json({ received: true })
 
   /** Stops in its body. */
   readonly stalled = (): Response => new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode("{")) }))

@@ -185,7 +185,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
       }
       gateway.instead = gateway.maintenance
       start(impatient(command.at(-1) ?? ""))
-      for (const page of [gateway.maintenance, gateway.stalled]) {
+      for (const page of [gateway.maintenance, gateway.acknowledgement, gateway.stalled]) {
         gateway.instead = page
         const before = gateway.answered
         await until("a batch is sent again", () => gateway.answered > before + 2)
