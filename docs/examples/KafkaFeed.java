@@ -6,10 +6,13 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -62,11 +65,11 @@ public class KafkaFeed implements ConsumerRebalanceListener {
     /** The offset at which a partition's current batch ends. The committed offset, where it starts, has it as metadata. */
     final Map<TopicPartition, Long> ends = new HashMap<>();
 
-    public static void main(String[] arguments) throws InterruptedException, ExecutionException {
+    public static void main(String[] arguments) throws Exception {
         new KafkaFeed().run();
     }
 
-    void run() throws InterruptedException, ExecutionException {
+    void run() throws Exception {
         consumer.subscribe(List.of(TOPIC), this);
         while (true) {
             read(1);
@@ -118,7 +121,7 @@ public class KafkaFeed implements ConsumerRebalanceListener {
     }
 
     /** Sends a partition's current batch once. Returns whether there is more to do. */
-    boolean sendBatch(TopicPartition partition) throws InterruptedException, ExecutionException {
+    boolean sendBatch(TopicPartition partition) throws Exception {
         var messages = unsent.getOrDefault(partition, List.of());
         if (messages.isEmpty()) return false;
         if (!ends.containsKey(partition)) begin(partition, messages.get(Math.min(MOST, messages.size()) - 1).offset() + 1);
@@ -165,7 +168,7 @@ public class KafkaFeed implements ConsumerRebalanceListener {
         return true;
     }
 
-    static HttpRequest request(String key, List<ConsumerRecord<byte[], byte[]>> batch) {
+    static HttpRequest request(String key, List<ConsumerRecord<byte[], byte[]>> batch) throws NoSuchAlgorithmException {
         var lines = new StringBuilder();
         for (var message : batch) {
             // This encoding keeps every byte.
@@ -173,10 +176,12 @@ public class KafkaFeed implements ConsumerRebalanceListener {
             // A record is one line: JSON has line breaks only between its tokens. The service skips blank lines, but refuses null.
             lines.append(VISIBLE.matcher(value).find() ? value.replace('\n', ' ') : "null").append('\n');
         }
+        // A topic that is created again has the same offsets.
+        byte[] digest = MessageDigest.getInstance("SHA-256").digest((key + "\n" + lines).getBytes(StandardCharsets.ISO_8859_1));
         return HttpRequest.newBuilder(URI.create(System.getenv("PLATFORM") + "/platform/v1/records"))
             .header("Authorization", "Bearer " + System.getenv("PLATFORM_TOKEN"))
             .header("Content-Type", "application/x-ndjson")
-            .header("Idempotency-Key", key)
+            .header("Idempotency-Key", HexFormat.of().formatHex(digest))
             .POST(BodyPublishers.ofString(lines.toString(), StandardCharsets.ISO_8859_1))
             .build();
     }

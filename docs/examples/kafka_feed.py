@@ -1,5 +1,6 @@
 """Sends the custody records of a Kafka topic to the service until it is stopped. Needs confluent-kafka."""
 
+import hashlib
 import os
 import re
 import sys
@@ -134,12 +135,14 @@ def request(key: str, batch: list[Message]) -> Request:
     # A record is one line: JSON has line breaks only between its tokens. The service skips blank lines, but refuses null.
     values = [message.value() or b"" for message in batch]
     lines = [value.replace(b"\n", b" ") if re.search(rb"[!-~]", value) else b"null" for value in values]
+    body = b"\n".join(lines)
     headers = {
         "Authorization": f"Bearer {os.environ['PLATFORM_TOKEN']}",
         "Content-Type": "application/x-ndjson",
-        "Idempotency-Key": key,
+        # A topic that is created again has the same offsets.
+        "Idempotency-Key": hashlib.sha256(f"{key}\n".encode() + body).hexdigest(),
     }
-    return Request(f"{os.environ['PLATFORM']}/platform/v1/records", b"\n".join(lines), headers)
+    return Request(f"{os.environ['PLATFORM']}/platform/v1/records", body, headers)
 
 
 def set_aside(message: Message, reason: str) -> None:

@@ -84,6 +84,10 @@ group.initial.rebalance.delay.ms=0
     return this.#admin?.createTopics({ topics: [topic], partitions, replicas: 1 })
   }
 
+  delete(topic: string) {
+    return this.#admin?.deleteTopics({ topics: [topic] })
+  }
+
   /** Appends messages with these values to a partition. */
   send(topic: string, partition: number, values: ReadonlyArray<string | undefined>) {
     const messages = values.map((value) => ({ topic, partition, key: topic, ...(value === undefined ? {} : { value }) }))

@@ -42,11 +42,11 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
       const states = (partition: number, n: number) =>
         ["pending", "confirmed"].map((status) => JSON.stringify(transaction(vaultOf(partition), number(partition, n), { status })))
 
-      const start = (cwd = examples) => {
+      const start = (cwd = examples, from = topic) => {
         const env = {
           ...process.env,
           KAFKA: broker.address,
-          TOPIC: topic,
+          TOPIC: from,
           PLATFORM: gateway.url,
           PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"]
         }
@@ -74,15 +74,16 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
         await broker.send(topic, partition, values)
         sent.set(partition, (sent.get(partition) ?? 0) + values.length)
       }
-      const allSent = () =>
+      const sentUpTo = (topic: string, offsets: ReadonlyMap<number, number>) =>
         until("everything is sent", async () => {
           for (const child of running) if (child.exitCode !== null) throw new Error(await new Response(child.stderr).text())
           const committed = await broker.committed("custody-feed", topic)
-          return PARTITIONS.every((partition) => {
+          return [...offsets].every(([partition, end]) => {
             const { metadata, offset } = committed.get(partition) ?? {}
-            return metadata === "" && offset === BigInt(sent.get(partition) ?? 0)
+            return metadata === "" && offset === BigInt(end)
           })
         })
+      const allSent = () => sentUpTo(topic, sent)
       const events = () =>
         app.sql(
           `SELECT vault_id AS vault, kind, count(*)::int AS events, count(DISTINCT payload::json -> 'data' -> 'transaction' ->> 'hash')::int AS hashes
@@ -190,6 +191,22 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
         await allSent()
         expect(await events()).toEqual(eachOnce(LATER + 6))
         expect(gateway.strays).toEqual([])
+      })
+
+      test("sends the records of a topic that was created again, whose offsets were used before", async () => {
+        const again = `${topic}-again`
+        const records = [6, 7].map((n) => transaction(vaultOf(0), number(0, LATER + n)))
+        for (const record of records) {
+          await kill()
+          await broker.create(again, 1)
+          await broker.send(again, 0, [JSON.stringify(record)])
+          start(examples, again)
+          await sentUpTo(again, new Map([[0, 1]]))
+          await broker.delete(again)
+          await until("its offsets are gone", async () => (await broker.committed("custody-feed", again)).size === 0)
+        }
+        const stored = await app.sql("SELECT 1 FROM transactions WHERE hash = ANY($1)", [records.map(({ hash }) => hash)])
+        expect(stored.length).toBe(records.length)
       })
     })
   }
