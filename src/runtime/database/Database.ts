@@ -79,7 +79,7 @@ const types: pg.CustomTypesConfig = {
 export const LIFETIME = Duration.minutes(15)
 
 /** Settings of every session, whatever the defaults of its role or database are. The last one shows that none was lost (pooler.ts). */
-export const session = "-c timezone=UTC -c default_transaction_isolation=read\\ committed -c custody.session=on"
+export const session = "-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c custody.session=on"
 
 /** A pool with this configuration. */
 const makePool = (url: Redacted.Redacted, shape: PoolShape) => {

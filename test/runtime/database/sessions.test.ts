@@ -1,4 +1,4 @@
-/** Every pool has the isolation level and the time zone of the program, whatever its role and its database default to. */
+/** Every pool has the isolation level, time zone and form of dates of the program, whatever its role and database default to. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
@@ -15,21 +15,23 @@ beforeAll(async () => {
   const database = new URL(url).pathname.slice(1)
   await client.query(`ALTER DATABASE "${database}" SET default_transaction_isolation = 'repeatable read'`)
   await client.query(`ALTER DATABASE "${database}" SET timezone = 'Asia/Tokyo'`)
+  await client.query(`ALTER DATABASE "${database}" SET datestyle = 'German'`)
   await client.end()
 })
 afterAll(() => dropDatabase(url))
 
-const settings = "SELECT current_setting('transaction_isolation') AS isolation, current_setting('timezone') AS zone"
+const settings = "SELECT current_setting('transaction_isolation') AS isolation, current_setting('timezone') AS zone, now()"
 
-test("transactions of every pool are read committed and in UTC", async () => {
+test("transactions of every pool are read committed, in UTC, with dates in ISO", async () => {
+  const same = [{ isolation: "read committed", zone: "UTC", now: expect.stringMatching(/^20\d\d-\d\d-\d\dT/) }]
   for (const pool of Object.values(Database.pools)) {
     const read = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(sql.unsafe(settings)))
     const rows = await Effect.runPromise(Effect.provide(read, Database.layer(Redacted.make(url), pool)))
-    expect([pool.name, rows]).toEqual([pool.name, [{ isolation: "read committed", zone: "UTC" }]])
+    expect([pool.name, rows]).toEqual([pool.name, same])
   }
   const read = Effect.flatMap(PortalPool, (pool) => Effect.promise(() => pool.query(settings)))
   const { rows } = await Effect.runPromise(Effect.provide(read, portal(Redacted.make(url))))
-  expect(rows).toEqual([{ isolation: "read committed", zone: "UTC" }])
+  expect(rows).toEqual([{ ...same[0], now: expect.any(Date) }])
 })
 
 test("a timestamp that is not in UTC is an error, and no other time", async () => {
