@@ -38,14 +38,29 @@ const faultOf = (name: string, file: string, expected: string, error: unknown) =
     faults: [`${name}: read “${file}”, expected ${expected} (${error instanceof Error ? error.message : String(error)}).`]
   })
 
+/** The PEM file of extra roots. Throws if it has no certificate, or one that cannot be read: OpenSSL ignores what follows that. */
+const readRoots = (file: string): string => {
+  const pem = fs.readFileSync(file, "utf8")
+  const certificates = pem.split(/-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/).slice(1)
+  if (certificates.length === 0) throw new Error("it contains no certificate")
+  for (const [index, certificate] of certificates.entries()) {
+    try {
+      new X509Certificate(`-----BEGIN CERTIFICATE-----${certificate}`)
+    } catch (error) {
+      throw new Error(`certificate ${index + 1} of ${certificates.length} cannot be read`, { cause: error })
+    }
+  }
+  return pem
+}
+
 /** The current identity; fails if it is invalid at startup. Watches the certificate until its scope closes. */
 export const clientIdentity = Effect.fnUntraced(function* (
   settings: Pick<Values, "webhookExtraCa" | "webhookClientCertFile" | "webhookClientKeyFile">
 ) {
   const { webhookClientCertFile: certFile, webhookClientKeyFile: keyFile, webhookExtraCa } = settings
   const extra = yield* Effect.try({
-    try: () => (webhookExtraCa === undefined ? undefined : fs.readFileSync(webhookExtraCa, "utf8")),
-    catch: (error) => faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
+    try: () => (webhookExtraCa === undefined ? undefined : readRoots(webhookExtraCa)),
+    catch: (error) => faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a PEM file of certificates", error)
   })
   const read = (): ClientCertificate | undefined =>
     certFile === undefined || keyFile === undefined
@@ -56,9 +71,7 @@ export const clientIdentity = Effect.fnUntraced(function* (
   let now = yield* Effect.try({
     try: () => make(read()),
     catch: (error) =>
-      certFile === undefined
-        ? faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
-        : faultOf("WEBHOOK_CLIENT_CERT_FILE", certFile, "a PEM certificate with its key in WEBHOOK_CLIENT_KEY_FILE", error)
+      faultOf("WEBHOOK_CLIENT_CERT_FILE", certFile ?? "", "a PEM certificate with its key in WEBHOOK_CLIENT_KEY_FILE", error)
   })
   let fault = ""
   const look = Effect.suspend(() => {
