@@ -94,10 +94,31 @@ describe("custody load", () => {
     expect(code).toBe(130)
     expect(rows).toBeLessThan(COUNT)
     expect(JSON.parse(stdout).received).toBe(rows)
-    expect(stderr.trim().split("\n")).toEqual([
+    expect(stderr.trim().split("\n").slice(-2)).toEqual([
       `Applied up to line ${rows}. Resume with --from ${rows + 1}.`,
       "The command was interrupted before it was done."
     ])
+  })
+
+  test("without a terminal, prints the last line that it applied as it goes", async () => {
+    const child = Bun.spawn([process.execPath, PROGRAM, "load", "-"], {
+      cwd: path.resolve(import.meta.dir, "../../.."),
+      env: { ...baseEnv(), ...app.env },
+      stdin: "pipe",
+      stdout: "ignore",
+      stderr: "pipe"
+    })
+    child.stdin.write(
+      many(200_000, 1_500)
+        .map((record) => `${JSON.stringify(record)}\n`)
+        .join("")
+    )
+    await child.stdin.flush()
+    const printed = await child.stderr.getReader().read()
+    child.kill("SIGKILL")
+    expect(await child.exited).toBe(137)
+    expect(Buffer.from(printed.value ?? []).toString()).toBe("Applied up to line 1000 so far.\n")
+    expect(await stored(200_000, 1_500)).toBe(1_000)
   })
 
   test("prints which lines are in doubt if Postgres is lost during a batch", async () => {

@@ -4,7 +4,7 @@
  * applied, and the corrected file is loaded from the next line.
  */
 import * as fs from "node:fs"
-import { Cause, Console, Effect, Layer, Stream } from "effect"
+import { Cause, Console, Effect, Layer, Schedule, Stream } from "effect"
 import { commandDatabase } from "../../../app/Base.ts"
 import { MAX_BYTES } from "../../../app/platform/platformApp.ts"
 import { idOf } from "../../../app/platform/recordFeed.ts"
@@ -72,6 +72,9 @@ const sizeOf = (path: string): number => {
   }
 }
 
+/** How often the last applied line is printed without a terminal, so that a killed load can be resumed near its end. */
+const PRINTED = "10 seconds"
+
 /** A bar on a terminal; nothing otherwise. */
 const progress = (total: number) => {
   const startedAt = Date.now()
@@ -103,7 +106,14 @@ export const load = (given: { readonly file: string; readonly from: number; read
     let total: Applied = { received: 0, changed: 0, unchanged: 0, stale: 0, staleLines: [], events: 0 }
     let bytes = 0,
       rows = 0,
-      applied = given.from - 1
+      applied = given.from - 1,
+      printed = applied
+    const print = Effect.suspend(() => {
+      if (process.stderr.isTTY || applied === printed) return Effect.void
+      printed = applied
+      return Console.error(`Applied up to line ${applied} so far.`)
+    })
+    yield* Effect.forkScoped(Effect.schedule(print, Schedule.spaced(PRINTED)))
     yield* linesOf(given.file).pipe(
       Stream.filter(({ line }) => line >= given.from),
       Stream.filter((source) => {
