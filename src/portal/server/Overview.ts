@@ -71,11 +71,11 @@ export const Traffic = Schema.Struct({
 })
 export type Traffic = typeof Traffic.Type
 
-/** The ranges of charts: number of steps, and seconds per step. */
+/** The ranges of charts: number of steps, seconds per step, and most webhooks that a request may name: lists show the last day. */
 export const spans = {
-  "24h": { steps: 48, seconds: 1_800 },
-  "7d": { steps: 84, seconds: 7_200 },
-  "31d": { steps: 124, seconds: 21_600 }
+  "24h": { steps: 48, seconds: 1_800, webhooks: IDS_PER_REQUEST },
+  "7d": { steps: 84, seconds: 7_200, webhooks: 1 },
+  "31d": { steps: 124, seconds: 21_600, webhooks: 1 }
 } as const
 export type Span = keyof typeof spans
 
@@ -86,16 +86,7 @@ const decodeNames = decodeRows(Schema.Struct({ entities: Schema.String, vaults: 
   decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String })),
   decodeAuditNames = decodeRows(Schema.Struct({ id: Schema.String, ...AuditName.fields })),
   decodeAssets = decodeRows(Schema.Struct({ id: Schema.String, ...AssetName.fields })),
-  decodeSteps = decodeRows(
-    Schema.Struct({
-      id: Schema.String,
-      step: Schema.NullOr(Schema.Number),
-      succeeded: Schema.Number,
-      rejected: Schema.Number,
-      errored: Schema.Number,
-      unanswered: Schema.Number
-    })
-  )
+  decodeTraffic = decodeRows(Schema.Struct({ traffic: Schema.String }))
 
 export class Overview extends Effect.Service<Overview>()("custody/portal/Overview", {
   effect: Effect.gen(function* () {
@@ -195,34 +186,26 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         ),
 
-      /** Attempts of the webhooks that the user can see, over a time range, by id. Reads counters, never deliveries. */
-      traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
+      /**
+       * Attempts of the webhooks that the user can see, over a time range, by id, as JSON text ({@link Traffic}): of a hundred
+       * webhooks there are thousands of numbers. Reads counters, never deliveries.
+       */
+      traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<string> =>
         Effect.gen(function* () {
           const { seconds, steps } = spans[span]
           const from = (Math.floor((yield* databaseTime(sql)) / 1_000 / seconds) - steps + 1) * seconds
-          const rows = yield* decodeSteps(sql`
-            SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
-              ${sql.literal(results.map((name) => `coalesce(sum(c.${name}), 0)::int AS ${name}`).join(", "))}
-            FROM webhooks w LEFT JOIN webhook_counters c ON c.webhook_id = w.id AND c.slot >= to_timestamp(${from})
-            WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-            GROUP BY w.id, step`)
-          return Object.fromEntries(
-            [...Map.groupBy(rows, ({ id }) => id)].map(([id, found]): readonly [string, Traffic] => {
-              const of = (name: (typeof results)[number]) =>
-                Array.from({ length: steps }, (_, step) => found.find((one) => one.step === step)?.[name] ?? 0)
-              return [
-                id,
-                {
-                  from: new Date(from * 1_000).toISOString(),
-                  stepSeconds: seconds,
-                  succeeded: of("succeeded"),
-                  rejected: of("rejected"),
-                  errored: of("errored"),
-                  unanswered: of("unanswered")
-                }
-              ]
-            })
-          )
+          const each = (of: (name: (typeof results)[number]) => string) =>
+            sql.literal(results.map((name) => `${of(name)} AS ${name}`).join(", "))
+          const [found] = yield* decodeTraffic(sql`
+            SELECT coalesce(json_object_agg(w.id, t), '{}')::text AS traffic
+            FROM webhooks w CROSS JOIN LATERAL (
+              SELECT ${new Date(from * 1_000).toISOString()}::text AS "from", ${seconds}::int AS "stepSeconds",
+                ${each((name) => `array_agg(coalesce(c.${name}, 0) ORDER BY n)`)}
+              FROM generate_series(0, ${steps - 1}::int) n LEFT JOIN (
+                SELECT floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step, ${each((name) => `sum(c.${name})`)}
+                FROM webhook_counters c WHERE c.webhook_id = w.id AND c.slot >= to_timestamp(${from}) GROUP BY step) c ON c.step = n) t
+            WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`)
+          return found?.traffic ?? "{}"
         }).pipe(Effect.orDie),
 
       /** The text of an event's envelope, exactly as it is sent. */

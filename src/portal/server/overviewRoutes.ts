@@ -26,7 +26,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { inTurn, principalOf, Sessions } from "../signIn/Sessions.ts"
 import { explorersOf } from "./explorers.ts"
-import { IDS_PER_REQUEST, Overview, type Span } from "./Overview.ts"
+import { IDS_PER_REQUEST, Overview, type Span, spans } from "./Overview.ts"
 import { done, PortalApi, PortalContext } from "./PortalApi.ts"
 import { Search } from "./Search.ts"
 
@@ -37,12 +37,12 @@ const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>
 /** Runs a command. */
 const command = <E, R>(act: (caller: PrincipalState) => Effect.Effect<unknown, E, R>) => asking((caller) => Effect.as(act(caller), done))
 
-/** The comma-separated ids of a query; those past {@link IDS_PER_REQUEST} are ignored. */
-const idsOf = (text = ""): ReadonlyArray<string> =>
+/** The comma-separated ids of a query; those past `most` are ignored. */
+const idsOf = (text = "", most = IDS_PER_REQUEST): ReadonlyArray<string> =>
   text
     .split(",")
     .filter((id) => id !== "" && isStorable(id))
-    .slice(0, IDS_PER_REQUEST)
+    .slice(0, most)
 
 export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
   handlers
@@ -87,11 +87,11 @@ export const layer = HttpApiBuilder.group(PortalApi, "overview", (handlers) =>
         })
       )
     )
-    .handle("getWebhookTraffic", ({ urlParams: { ids, span: wanted } }) =>
+    .handleRaw("getWebhookTraffic", ({ urlParams: { ids, span: wanted } }) =>
       asking((caller) =>
         Effect.gen(function* () {
           const span: Span = wanted === "7d" || wanted === "31d" ? wanted : "24h"
-          return yield* (yield* Overview).traffic(caller, idsOf(ids), span)
+          return jsonText(yield* (yield* Overview).traffic(caller, idsOf(ids, spans[span].webhooks), span))
         })
       )
     )
