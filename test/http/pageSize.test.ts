@@ -1,7 +1,9 @@
 /** A page of large rows ends at about 1 MiB, so that reading it does not stop the event loop for other tenants. Decision D-1. */
 import { beforeAll, expect, test } from "bun:test"
 import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../events/log/eventRows.ts"
+import { signedIn, type Visitor } from "../portal/client.ts"
 import { useApi } from "../support/api.ts"
+import type { Answer } from "../support/app.ts"
 import { smallest, user, vault } from "../support/records.ts"
 
 const app = useApi()
@@ -12,7 +14,10 @@ const path = (suffix: string) => `/v1/webhooks/whs_1/${suffix}`
 const ofDelivery =
   "id eventId webhookId sequence kind status attempts nextAttemptAt heldBecause failureReason replayedFromDeliveryId recoveryId deliveredAt createdAt"
 
-/** Lists whose rows have many ids, lines or attempts, and the fields of a row in the order of the contract. */
+const ofKey =
+  "id userId label hint scopes vaultIds ipAllowlist expiresAt createdAt lastUsedAt lastUsedAddress revokedAt revokedReason userName"
+
+/** Lists whose rows have many ids, lines or attempts, those of the portal under /api, and the fields of a row in the order of the contract. */
 const lists: Readonly<Record<string, string>> = {
   "/v1/webhooks":
     "id url description status disabledReason disabledAt entityIds eventKinds vaultIds notificationEmail headers oauth previousSecretExpiresAt createdAt updatedAt",
@@ -24,10 +29,13 @@ const lists: Readonly<Record<string, string>> = {
   [path("deliveries")]: ofDelivery,
   [path("deliveries?status=DELIVERED")]: ofDelivery,
   // Every second one is hidden.
-  "/v1/webhooks/whs_2/deliveries": ofDelivery
+  "/v1/webhooks/whs_2/deliveries": ofDelivery,
+  "/api/keys?revoked=true": ofKey,
+  "/api/keys-of-others": ofKey
 }
 
 let key = ""
+let visitor: Visitor
 
 /** Deliveries with as many attempts as they have by default, each with the longest snippet. */
 const sendInFull = async (rows: ReadonlyArray<DeliveryRow>) => {
@@ -41,11 +49,21 @@ const sendInFull = async (rows: ReadonlyArray<DeliveryRow>) => {
 }
 
 beforeAll(async () => {
-  await app.feed([...smallest(), vault("vault_b", "entity_a"), user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" })])
+  await app.feed([
+    ...smallest(),
+    vault("vault_b", "entity_a"),
+    user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" }),
+    user("user_b", "org_a", [])
+  ])
   key = (await app.key("user_a")).secret
+  visitor = await signedIn(app, "user_a")
   // As many ids as a webhook may have, of a usual length.
   const ids = "(SELECT array_agg('vault_' || md5((v * n)::text)) FROM generate_series(1, 1000) v)"
   await app.insert(`
+    INSERT INTO api_keys (id, user_id, label, hint, secret_hash, scopes, vault_ids, ip_allowlist, created_at, revoked_at, revoked_reason)
+    SELECT 'key_' || u.id || n, u.id, '"é' || chr(1), 'x…y', sha256((u.id || n)::bytea), '{vault:read,webhook:read}', CASE WHEN n > 1 THEN ${ids} END,
+      '{192.0.2.0/24,::1/128}', now() + n * interval '1 ms', CASE WHEN u.id = 'user_a' THEN now() END, CASE WHEN u.id = 'user_a' THEN 'revoked' END
+    FROM users u, generate_series(1, ${ROWS}) n;
     INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids,
       notification_email, header_names, oauth, gateway_credentials, created_at)
     SELECT 'whs_' || n, 'org_a', 'https://hooks.example.com/', '"é' || chr(1), 'DISABLED', 'MANUAL', now(), '{transaction.pending,balance.updated}',
@@ -78,7 +96,8 @@ for (const [list, fields] of Object.entries(lists))
     const rows: Array<{ readonly [field: string]: unknown }> = []
     let cursor: string | null = ""
     while (cursor !== null) {
-      const page = await app.get(`${list}${list.includes("?") ? "&" : "?"}limit=500${cursor === "" ? "" : `&cursor=${cursor}`}`, key)
+      const path = `${list}${list.includes("?") ? "&" : "?"}limit=500${cursor === "" ? "" : `&cursor=${cursor}`}`
+      const page: Answer = await (list.startsWith("/api") ? visitor.get(path) : app.get(path, key))
       expect([page.status, page.text.length < 1.2 * PAGE_BYTES || page.json.data.length === 1]).toEqual([200, true])
       // Without spaces, as all responses.
       expect(page.text === JSON.stringify(page.json)).toBe(true)

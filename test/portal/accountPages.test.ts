@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByRole("button", { name: "Revoke" }).click()
     await portal.expectAccessible("revoke?")
     await page.getByRole("button", { name: "Revoke key" }).click()
-    await page.getByText("1 revoked key").click()
+    await page.getByText("Revoked keys").click()
     await page.locator(".status", { hasText: "Revoked" }).waitFor()
     expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
   })

@@ -130,6 +130,8 @@ describe("from an invitation to a key", () => {
     const denied = await somebody.request("PATCH", `/api/keys/${id}`, { vaultIds: ["vault_b"] })
     expect([denied.status, denied.json.errors[0].field]).toEqual([400, "vaultIds"])
     expect((await somebody.request("POST", `/api/keys/${id}/revoke`, {})).json.revokedAt).not.toBeNull()
+    const lists = await Promise.all(["", "?revoked=true"].map((query) => somebody.get(`/api/keys${query}`)))
+    expect(lists.map(({ json }) => json.data.map((one: { id: string }) => one.id).includes(id))).toEqual([false, true])
     const revoked = await app.get("/v1/webhooks", secret)
     expect([revoked.status, revoked.json.code]).toEqual([401, "revoked_api_key"])
   })
@@ -142,7 +144,7 @@ describe("from an invitation to a key", () => {
     const limited = { ...choice, scopes: ["vault:read"], vaultIds: ["vault_a"], ipAllowlist: ["127.0.0.0/8"], expiresAt: soon }
     const { id } = (await somebody.request("POST", "/api/keys", { ...limited, confirmation: confirmation() })).json
     const path = `/api/keys/${id}`
-    const now = async () => (await somebody.get("/api/keys")).json.data.find((key: { id: string }) => key.id === id)
+    const now = async () => (await somebody.get(path)).json
     const before = await now()
     const wider = [
       { scopes: ["vault:read", "webhook:read"] },
@@ -195,7 +197,7 @@ describe("from an invitation to a key", () => {
   test("another user's key is as absent as one that never existed", async () => {
     const { key } = await app.key("user_b")
     for (const id of [key.id, "key_00000000000000000000000000", "x"]) {
-      expect((await somebody.get(`/api/keys/${id}/credential`)).status).toBe(404)
+      for (const path of ["", "/credential"]) expect((await somebody.get(`/api/keys/${id}${path}`)).status).toBe(404)
       for (const [method, path] of [
         ["PATCH", `/api/keys/${id}`],
         ["POST", `/api/keys/${id}/revoke`]

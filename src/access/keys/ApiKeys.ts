@@ -6,9 +6,8 @@
 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Either, Redacted, Schema } from "effect"
-import type { Key } from "../../http/Page.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { and, dieOnSql, transaction } from "../../runtime/database/sql.ts"
+import { dieOnSql, transaction } from "../../runtime/database/sql.ts"
 import * as Format from "../../runtime/settings/Format.ts"
 import { isStorable } from "../../values/givenId.ts"
 import * as Id from "../../values/Id.ts"
@@ -49,12 +48,7 @@ export const ApiKey = Schema.Struct({
 })
 export type ApiKey = typeof ApiKey.Type
 
-/** A key with the name of its user. */
-export const NamedKey = Schema.Struct({ ...ApiKey.fields, userName: Schema.String })
-export type NamedKey = typeof NamedKey.Type
-
 const decode = decodeRows(ApiKey),
-  decodeNamed = decodeRows(NamedKey),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
   decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String })),
   decodeOrganizations = decodeRows(Schema.Struct({ organizationId: Schema.String }))
@@ -203,20 +197,6 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           decode(sql`
             SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
             ORDER BY k.created_at DESC, k.id DESC`)
-        ),
-
-      /** Keys of an organization's other users that are not revoked, newest first, for an owner. */
-      ofOthers: (
-        { organizationId, userId }: { readonly organizationId: string; readonly userId: string },
-        after: Key | null,
-        take: number
-      ): Effect.Effect<ReadonlyArray<NamedKey>> =>
-        Effect.orDie(
-          decodeNamed(sql`
-            SELECT ${sql.literal(columns)}, u.name AS "userName" FROM users u JOIN api_keys k ON k.user_id = u.id
-            WHERE u.organization_id = ${organizationId} AND u.id <> ${userId} AND k.revoked_at IS NULL
-              ${and(sql, after !== null && sql`(k.created_at, k.id) < (${after[0]}::timestamptz, ${after[1]})`)}
-            ORDER BY k.created_at DESC, k.id DESC LIMIT ${take}`)
         ),
 
       /** Whether the key belongs to a user of the organization. */

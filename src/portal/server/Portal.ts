@@ -12,6 +12,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Context, Effect, Either, Layer, Option, Schema } from "effect"
 import { Confirmation as ConfirmAct, SignedIn } from "../../access/credentials/Principal.ts"
 import { ApiKeys } from "../../access/keys/ApiKeys.ts"
+import { KeysRepo } from "../../access/keys/KeysRepo.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
 import { StatementsRepo } from "../../custody/statements/StatementsRepo.ts"
 import { DeliveriesRepo } from "../../delivery/deliveries/DeliveriesRepo.ts"
@@ -179,6 +180,7 @@ export const layer = OwnRoutes.layer.pipe(
       RequestPreview.layer,
       StatementsRepo.layer,
       ApiKeys.layer,
+      KeysRepo.layer,
       CredentialRepo.layer,
       WebAssets.layer
     )

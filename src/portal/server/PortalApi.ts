@@ -13,7 +13,8 @@ import type {
   PublicKeyCredentialRequestOptionsJSON
 } from "@simplewebauthn/browser"
 import { Schema } from "effect"
-import { ApiKey, NamedKey } from "../../access/keys/ApiKeys.ts"
+import { ApiKey } from "../../access/keys/ApiKeys.ts"
+import { NamedKey } from "../../access/keys/KeysRepo.ts"
 import { Credential } from "../../access/visibility/CredentialApi.ts"
 import type { ReceivedEvent } from "../../client/receivedEvent.ts"
 import { SealedDays } from "../../custody/statements/StatementsRepo.ts"
@@ -21,7 +22,7 @@ import { PreparedRequest } from "../../delivery/deliveries/RequestPreview.ts"
 import { Health } from "../../delivery/webhooks/Webhook.ts"
 import { names } from "../../events/log/Kind.ts"
 import { Page, PageParams } from "../../http/Page.ts"
-import { query } from "../../http/Parameters.ts"
+import { Flag, query } from "../../http/Parameters.ts"
 import { Problem } from "../../http/Problem.ts"
 import { GivenId } from "../../values/givenId.ts"
 import { TimestampParam } from "../../values/Timestamp.ts"
@@ -167,10 +168,16 @@ const signIn = HttpApiGroup.make("signIn")
   .add(HttpApiEndpoint.post("confirmEnrolment", "/enrolment/confirm").setPayload(bodies.code).addSuccess(Done))
   .add(HttpApiEndpoint.post("signOut", "/sign-out").addSuccess(Done))
 
+const NamedKeyPage = Page(NamedKey, "NamedKeyPage")
 const keys = HttpApiGroup.make("keys")
-  .add(HttpApiEndpoint.get("listKeys", "/keys").addSuccess(listed(ApiKey)))
+  .add(
+    HttpApiEndpoint.get("listKeys", "/keys")
+      .setUrlParams(query({ ...PageParams, revoked: Schema.optionalWith(Flag, { default: () => false }) }))
+      .addSuccess(NamedKeyPage)
+  )
   // For owners.
-  .add(HttpApiEndpoint.get("listOthersKeys", "/keys-of-others").setUrlParams(query(PageParams)).addSuccess(Page(NamedKey, "NamedKeyPage")))
+  .add(HttpApiEndpoint.get("listOthersKeys", "/keys-of-others").setUrlParams(query(PageParams)).addSuccess(NamedKeyPage))
+  .add(HttpApiEndpoint.get("getKey")`/keys/${id}`.addSuccess(ApiKey))
   .add(
     HttpApiEndpoint.post("createKey", "/keys")
       .setPayload(bodies.keyCreation)

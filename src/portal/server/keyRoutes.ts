@@ -7,9 +7,10 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Duration, Effect, Redacted } from "effect"
 import { actorOf } from "../../access/audit/AuditTrail.ts"
 import { ApiKeys, DEFAULT_EXPIRY, InvalidKey, UnknownKey } from "../../access/keys/ApiKeys.ts"
+import { KeysRepo, keyJson } from "../../access/keys/KeysRepo.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
 import * as Body from "../../http/Body.ts"
-import { answer, Pages } from "../../http/Page.ts"
+import { answerJson, type Key, type Of, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { isStorable } from "../../values/givenId.ts"
@@ -46,31 +47,40 @@ const revocable = ({ isOwner, organizationId, userId }: SessionState, id: string
     return (yield* (yield* ApiKeys).isOfOrganization(organizationId, id)) ? id : yield* notFound()
   })
 
+/** A page of keys as a response. */
+const keyPage = (
+  of: Of,
+  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  fetch: (keys: KeysRepo, after: Key | null, take: number) => ReturnType<KeysRepo["ofUser"]>
+) =>
+  Effect.gen(function* () {
+    const keys = yield* KeysRepo
+    const page = yield* (yield* Pages).cut({
+      of,
+      limit,
+      cursor,
+      keyLength: 2,
+      fetch: (after, take) => fetch(keys, after, take),
+      keyOf: ({ createdAt, id }) => [createdAt, id]
+    })
+    return answerJson(page, keyJson)
+  })
+
 export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
   handlers
-    .handle("listKeys", () =>
+    .handleRaw("listKeys", ({ urlParams: { revoked, ...params } }) =>
       inTurn("complete", ({ userId }) =>
-        Effect.gen(function* () {
-          return { data: yield* (yield* ApiKeys).list(userId) }
-        })
+        keyPage({ list: "keys", path: [userId], filters: { revoked } }, params, (keys, after, take) =>
+          keys.ofUser(userId, revoked, after, take)
+        )
       )
     )
-    .handle("listOthersKeys", ({ urlParams: { cursor, limit } }) =>
+    .handleRaw("listOthersKeys", ({ urlParams }) =>
       inTurn("owner", (session) =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const page = yield* (yield* Pages).cut({
-            of: { list: "keys-of-others", path: [session.userId] },
-            limit,
-            cursor,
-            keyLength: 2,
-            fetch: (after, take) => keys.ofOthers(session, after, take),
-            keyOf: ({ createdAt, id }) => [createdAt, id]
-          })
-          return answer(page, (key) => key)
-        })
+        keyPage({ list: "keys-of-others", path: [session.userId] }, urlParams, (keys, after, take) => keys.ofOthers(session, after, take))
       )
     )
+    .handle("getKey", ({ path }) => inTurn("complete", ({ userId }) => own(userId, path.id)))
     .handleRaw("createKey", () =>
       Effect.gen(function* () {
         const { userId } = yield* (yield* Sessions).complete

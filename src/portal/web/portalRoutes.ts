@@ -21,6 +21,7 @@ export interface PortalRoutes {
   "POST /sign-out": Route<"signOut">
   "GET /keys": Route<"listKeys">
   "GET /keys-of-others": Route<"listOthersKeys">
+  "GET /keys/:id": Route<"getKey">
   "POST /keys": Route<"createKey">
   "PATCH /keys/:id": Route<"updateKey">
   "GET /keys/:id/credential": Route<"getKeyCredential">

@@ -4,7 +4,7 @@ import type { ReactNode } from "react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
 import type { Webhook, WebhookHealth } from "../../../client/index.ts"
-import { useBeside, useOne } from "../data.ts"
+import { useBeside } from "../data.ts"
 import { useFew } from "../list.ts"
 import { expiryOf } from "../parts/expiry.ts"
 import { Page, Section } from "../parts/Page.tsx"
@@ -21,7 +21,7 @@ const SHOWN = 8
 
 export const HomePage = () => {
   const { isOwner, name } = useUser()
-  const keys = useOne("/keys", { every: 30_000 })
+  const keys = useFew("/keys", 100, 30_000)
   const webhooks = useFew("/v1/webhooks", 100, 15_000)
   const ids = webhooks.data?.map(({ id }) => id) ?? []
   const health = useBeside("/webhook-health", ids, 15_000).data
@@ -29,16 +29,15 @@ export const HomePage = () => {
     const error = keys.error ?? webhooks.error
     return <Page title="Home">{error === null ? <Loading /> : <Failure error={error} retry={() => void webhooks.refetch()} />}</Page>
   }
-  const live = keys.data.data.filter(({ revokedAt }) => revokedAt === null)
   const steps: ReadonlyArray<Step> = [
     {
-      done: live.length > 0,
+      done: keys.data.length > 0,
       title: "Create an API key",
       to: "/keys/new",
       text: "It acts on your behalf, with the scopes and vaults that you choose."
     },
     {
-      done: live.some(({ lastUsedAt }) => lastUsedAt !== null),
+      done: keys.data.some(({ lastUsedAt }) => lastUsedAt !== null),
       title: "Make the first call",
       href: "/v1/docs/guides/quick-start",
       text: "The quick start has code for curl, TypeScript, Python and Go."
@@ -63,7 +62,7 @@ export const HomePage = () => {
   return (
     <Page title="Home" heading={`Hello, ${name.split(" ")[0] ?? name}`}>
       {steps.every(({ done }) => done) ? null : <Checklist steps={steps} />}
-      <Attention keys={live} webhooks={webhooks.data} isAll={webhooks.isAll} health={health} />
+      <Attention keys={keys.data} webhooks={webhooks.data} isAll={keys.isAll && webhooks.isAll} health={health} />
       <Holdings />
       <Movements />
       {webhooks.data.length === 0 ? null : <WebhookGlance webhooks={webhooks.data} health={health} />}
@@ -98,7 +97,7 @@ const Checklist = ({ steps }: { readonly steps: ReadonlyArray<Step> }) => (
 interface AttentionProps {
   readonly keys: ReadonlyArray<ApiKey>
   readonly webhooks: ReadonlyArray<Webhook>
-  /** Whether there are no other webhooks. */
+  /** Whether there are no other webhooks and keys. */
   readonly isAll: boolean
   readonly health: Readonly<Record<string, WebhookHealth>> | undefined
 }
@@ -172,7 +171,7 @@ const Attention = ({ health, isAll, keys, webhooks }: AttentionProps) => {
     })
   ]
   return (
-    <Section title="Needs attention" {...(isAll ? {} : { lead: `Of the newest ${webhooks.length} webhooks` })}>
+    <Section title="Needs attention" {...(isAll ? {} : { lead: `Of the newest ${webhooks.length} webhooks and ${keys.length} keys` })}>
       {items.length === 0 ? (
         <p className="calm">
           <CircleCheck aria-hidden size={18} /> Nothing right now

@@ -28,11 +28,11 @@ type Fresh = ApiKey & { readonly secret: string }
 export const NewKeyPage = () => {
   const [search] = useSearchParams()
   const around = usePortalContext()
-  const keys = useOne("/keys")
   const [created, setCreated] = useState<Fresh | null>(null)
   const wanted = search.get("replaces")
-  const replaced = keys.data?.data.find(({ id, revokedAt }) => id === wanted && revokedAt === null)
-  const error = around.error ?? (wanted === null ? null : keys.error)
+  const key = useOne(`/keys/${wanted}`, { enabled: wanted !== null })
+  const replaced = key.data?.revokedAt === null ? key.data : undefined
+  const error = around.error ?? key.error
   if (created !== null) return <Created created={created} replaced={replaced} />
   return (
     <Page
@@ -44,7 +44,7 @@ export const NewKeyPage = () => {
           : "This creates a new key with the same access. The current key keeps working for the time that you choose."
       }
     >
-      {around.data === undefined || (wanted !== null && keys.data === undefined) ? (
+      {around.data === undefined || (wanted !== null && key.data === undefined) ? (
         error === null ? (
           <Loading />
         ) : (
@@ -83,7 +83,7 @@ const Create = ({ around, onCreated, replaced }: CreateProps) => {
     const until = new Date(Date.now() + Number(overlap) * HOUR).toISOString()
     // Never later: an earlier expiry stays.
     if (replaced !== undefined && (replaced.expiresAt === null || replaced.expiresAt > until))
-      await patch(`/keys/${replaced.id}`, { expiresAt: until })
+      client.setQueryData([`/keys/${replaced.id}`], await patch(`/keys/${replaced.id}`, { expiresAt: until }))
     await client.invalidateQueries({ queryKey: ["/keys"] })
     onCreated(created)
   }
@@ -152,20 +152,18 @@ const Created = ({ created, replaced }: { readonly created: Fresh; readonly repl
 }
 
 export const EditKeyPage = () => {
-  const { id } = useParams()
-  const keys = useOne("/keys")
+  const { id = "" } = useParams()
+  const key = useOne(`/keys/${id}`)
   const around = usePortalContext()
-  const key = keys.data?.data.find((one) => one.id === id)
-  const error = keys.error ?? around.error
-  if (key === undefined || around.data === undefined) {
-    const gone = keys.data !== undefined && key === undefined ? new ApiProblem(404, "not_found", "This key does not exist.") : error
+  const error = key.error ?? around.error
+  if (key.data === undefined || around.data === undefined) {
     return (
       <Page title="API key" back={back}>
-        {gone === null ? <Loading /> : <Failure error={gone} />}
+        {error === null ? <Loading /> : <Failure error={error} />}
       </Page>
     )
   }
-  return <Edit apiKey={key} around={around.data} />
+  return <Edit apiKey={key.data} around={around.data} />
 }
 
 const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly around: PortalContext }) => {
@@ -174,7 +172,7 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
   const [draft, setDraft] = useState<Draft>(() => draftOf(key))
   const [confirming, setConfirming] = useState(false)
   const save = async (confirmation: Confirmation) => {
-    await patch(`/keys/${key.id}`, { ...bodyOf(draft), confirmation })
+    client.setQueryData([`/keys/${key.id}`], await patch(`/keys/${key.id}`, { ...bodyOf(draft), confirmation }))
     await client.invalidateQueries({ queryKey: ["/keys"] })
     notify("Changes saved")
     await navigate("/keys")

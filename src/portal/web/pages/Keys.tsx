@@ -3,7 +3,7 @@ import { KeyRound, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
 import { post } from "../api.ts"
-import { useNames, useOne } from "../data.ts"
+import { useNames } from "../data.ts"
 import { useList } from "../list.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
@@ -11,7 +11,7 @@ import { expiryOf } from "../parts/expiry.ts"
 import { notify } from "../parts/Notices.tsx"
 import { Page, Section } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
-import { Empty, Failure, Loading } from "../parts/States.tsx"
+import { Empty } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
@@ -32,9 +32,9 @@ const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKe
 
 export const KeysPage = () => {
   const { isOwner } = useUser()
-  const keys = useOne("/keys", { every: 30_000 })
-  const live = keys.data?.data.filter(({ revokedAt }) => revokedAt === null)
-  const revoked = keys.data?.data.filter(({ revokedAt }) => revokedAt !== null) ?? []
+  const live = useList("/keys", {}, { every: 30_000 })
+  const revoked = useList("/keys", { revoked: "true" })
+  const refetch = () => Promise.all([live.refetch(), revoked.refetch()])
   return (
     <Page
       title="API keys"
@@ -45,25 +45,20 @@ export const KeysPage = () => {
         </LinkButton>
       }
     >
-      {live === undefined ? (
-        keys.error === null ? (
-          <Loading />
-        ) : (
-          <Failure error={keys.error} retry={() => void keys.refetch()} />
-        )
-      ) : live.length === 0 ? (
-        <Empty icon={KeyRound} title="No API keys yet">
-          <p>Create a key to call the API. Its secret is shown once.</p>
-        </Empty>
-      ) : (
-        <KeyList label="API keys" keys={live} done={() => keys.refetch()} />
-      )}
-      {revoked.length === 0 ? null : (
+      <Rows
+        list={live}
+        label="API keys"
+        empty={
+          <Empty icon={KeyRound} title="No API keys yet">
+            <p>Create a key to call the API. Its secret is shown once.</p>
+          </Empty>
+        }
+        row={(key) => <Row apiKey={key} done={refetch} />}
+      />
+      {(revoked.rows ?? []).length === 0 ? null : (
         <details className="folded">
-          <summary>
-            {revoked.length} revoked {revoked.length === 1 ? "key" : "keys"}
-          </summary>
-          <KeyList label="Revoked keys" keys={revoked} done={() => keys.refetch()} />
+          <summary>Revoked keys</summary>
+          <Rows list={revoked} label="Revoked keys" empty={null} row={(key) => <Row apiKey={key} done={refetch} />} />
         </details>
       )}
       {isOwner ? <OthersKeys /> : null}
@@ -88,22 +83,6 @@ const OthersKeys = () => {
     </Section>
   )
 }
-
-interface KeyListProps {
-  readonly label: string
-  readonly keys: ReadonlyArray<ApiKey>
-  readonly done: () => Promise<unknown>
-}
-
-const KeyList = ({ done, keys, label }: KeyListProps) => (
-  <ul className="rows" aria-label={label}>
-    {keys.map((key) => (
-      <li key={key.id}>
-        <Row apiKey={key} done={done} />
-      </li>
-    ))}
-  </ul>
-)
 
 interface RowProps {
   readonly apiKey: ApiKey

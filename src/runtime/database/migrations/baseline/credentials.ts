@@ -23,6 +23,8 @@ CREATE TABLE api_keys (
   expiry_announced smallint[] NOT NULL DEFAULT '{}',
   CHECK ((revoked_at IS NULL) = (revoked_reason IS NULL))
 );
+-- Not compressed, so that the size of a page is known without reading the ids.
+ALTER TABLE api_keys ALTER COLUMN vault_ids SET STORAGE EXTERNAL;
 CREATE INDEX api_keys_by_user ON api_keys (user_id, created_at DESC, id DESC);
 CREATE INDEX api_keys_by_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL;
 
