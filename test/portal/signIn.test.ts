@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { createHash, generateKeyPairSync, randomBytes } from "node:crypto"
 import { useApi } from "../support/api.ts"
 import { smallest, user } from "../support/records.ts"
+import { BrowserPasskey } from "./BrowserPasskey.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 
 // With the limits of production, and a proxy that reports each visitor's address.
@@ -16,39 +16,6 @@ beforeAll(async () => {
 
 const signIn = (email: string, password: string, address: string) =>
   new Visitor(app).request("POST", "/api/sign-in", { email, password }, from(address))
-
-/** What the browser answers with a new passkey of its own. */
-const passkeyFor = ({ challengeId, options }: { challengeId: string; options: { challenge: string } }, origin: string) => {
-  const base64 = (bytes: Buffer) => bytes.toString("base64url")
-  const { x = "", y = "" } = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" })
-  const id = randomBytes(16)
-  const authenticatorData = Buffer.concat([
-    createHash("sha256").update(new URL(origin).hostname).digest(),
-    // User present and verified, with a credential; counter 0, no authenticator id, and the length of the credential's id.
-    Buffer.from(["45", "00000000", "00".repeat(16), "0010"].join(""), "hex"),
-    id,
-    // The public key in CBOR: {1: 2, 3: -7, -1: 1, -2: x, -3: y}.
-    Buffer.from(["a5010203262001215820", Buffer.from(x, "base64url").toString("hex"), "225820"].join(""), "hex"),
-    Buffer.from(y, "base64url")
-  ])
-  // {fmt: "none", attStmt: {}, authData}
-  const attestation = Buffer.concat([
-    Buffer.from("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", "latin1"),
-    Buffer.from([authenticatorData.length]),
-    authenticatorData
-  ])
-  const clientData = JSON.stringify({ type: "webauthn.create", challenge: options.challenge, origin })
-  return {
-    challengeId,
-    response: {
-      id: base64(id),
-      rawId: base64(id),
-      type: "public-key",
-      clientExtensionResults: {},
-      response: { clientDataJSON: base64(Buffer.from(clientData)), attestationObject: base64(attestation) }
-    }
-  }
-}
 
 describe("signing in", () => {
   test("an unknown address, a wrong password and a deactivated user get the same response", async () => {
@@ -261,7 +228,9 @@ describe("the second factor", () => {
     const options = () => visitor.request("POST", "/api/passkeys/options", { confirmation: { code: visitor.backupCode() } })
     const begun = await Promise.all([options(), options(), options()])
     const added = await Promise.all(
-      begun.map(({ json }) => visitor.request("POST", "/api/passkeys", { name: "New", answer: passkeyFor(json, visitor.origin) }))
+      begun.map(({ json }) =>
+        visitor.request("POST", "/api/passkeys", { name: "New", answer: new BrowserPasskey(visitor.origin).created(json) })
+      )
     )
     expect(added.map(({ json, status }) => `${status} ${json.code ?? ""}`).sort()).toEqual(["200 ", "200 ", "409 passkey_limit_reached"])
     const refused = await options()

@@ -15,6 +15,7 @@ import { Admission } from "../../access/visibility/Admission.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Identity } from "./Identity.ts"
 import type { FactorUsed } from "./SecondFactor.ts"
 
@@ -157,9 +158,11 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           yield* Effect.gen(function* () {
             const [begun] = yield* decodeIds(sql`
               UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
-            const actor: Actor = { type: "session", id: begun?.id ?? null, userId }
+            // A deactivation has ended it already.
+            if (begun === undefined) return yield* signedOut()
+            const actor: Actor = { type: "session", id: begun.id, userId }
             yield* recordOfUser(sql, userId, actor, "account.signed_in", { secondFactor: { old: null, new: secondFactor } })
-          }).pipe(sql.withTransaction, Effect.orDie)
+          }).pipe(sql.withTransaction, dieOnSql)
           return cookies
         }),
 

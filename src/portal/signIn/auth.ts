@@ -69,7 +69,9 @@ const ownEndpoints = {
       async (ctx) => {
         const user = await ctx.context.internalAdapter.findUserById(ctx.body.userId)
         if (user === null) return ctx.json({ token: null })
+        // Despite its type, null if the user was deactivated.
         const session = await ctx.context.internalAdapter.createSession(user.id)
+        if (session === null) return ctx.json({ token: null })
         await setSessionCookie(ctx, { session, user })
         return ctx.json({ token: session.token })
       }

@@ -1,9 +1,12 @@
 /** Concurrent changes of a key, or of what it depends on. Spec: Authentication 9, 10. */
-import { beforeAll, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import pg from "pg"
 import { ApiKeys, type Choice } from "../../../src/access/keys/ApiKeys.ts"
+import { BrowserPasskey } from "../../portal/BrowserPasskey.ts"
+import { PASSWORD, signedIn, Visitor } from "../../portal/client.ts"
 import { useApi } from "../../support/api.ts"
+import type { Answer } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, user } from "../../support/records.ts"
 
@@ -67,4 +70,44 @@ test("a key created while its user is deactivated is revoked and stays revoked",
   } finally {
     await app.sql("DROP TRIGGER slow ON api_keys")
   }
+})
+
+describe("a sign-in that a deactivation overtakes leaves no session", () => {
+  /** Signs in while the user is being deactivated, and returns the refusal and the sessions after a reactivation. */
+  const overtaken = async (userId: string, enter: () => Promise<Answer>) => {
+    const entering = await beside(
+      [`UPDATE users SET status = 'deactivated' WHERE id = '${userId}'`, `DELETE FROM portal_sessions WHERE user_id = '${userId}'`],
+      async () => {
+        const entered = enter()
+        await Promise.race([entered, until("the sign-in waits", () => waiting(1))])
+        return () => entered
+      }
+    )
+    const { json, status } = await entering()
+    await app.feed([user(userId, "org_a", ["vault_a"])])
+    return [status, json.code, await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = $1", [userId])]
+  }
+
+  test("with a password", async () => {
+    await app.feed([user("user_entering", "org_a", ["vault_a"])])
+    await signedIn(app, "user_entering")
+    const own = { email: "user_entering@example.com", password: PASSWORD }
+    const left = await overtaken("user_entering", () => new Visitor(app).request("POST", "/api/sign-in", own))
+    expect(left).toEqual([401, "sign_in_failed", []])
+  })
+
+  test("with a passkey", async () => {
+    await app.feed([user("user_returning", "org_a", ["vault_a"])])
+    const visitor = await signedIn(app, "user_returning")
+    const passkey = new BrowserPasskey(visitor.origin)
+    const options = await visitor.request("POST", "/api/passkeys/options", { confirmation: { code: visitor.backupCode() } })
+    const named = { name: "New", answer: passkey.created(options.json) }
+    expect((await visitor.request("POST", "/api/passkeys", named)).status).toBe(200)
+    const signIn = async () => {
+      const { json } = await new Visitor(app).request("POST", "/api/sign-in/passkey/options", {})
+      return new Visitor(app).request("POST", "/api/sign-in/passkey", passkey.used(json))
+    }
+    expect((await signIn()).status).toBe(200)
+    expect(await overtaken("user_returning", signIn)).toEqual([401, "signed_out", []])
+  })
 })

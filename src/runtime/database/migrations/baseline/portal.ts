@@ -30,6 +30,14 @@ CREATE TABLE portal_sessions (
   last_seen_at timestamptz(3) NOT NULL DEFAULT now()
 );
 CREATE INDEX portal_sessions_by_user ON portal_sessions (user_id, created_at DESC);
+-- A sign-in takes time. Its session is not written if the user was deactivated meanwhile; a later deactivation waits, and ends it.
+CREATE FUNCTION session_of_active_user() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM users WHERE id = NEW.user_id AND status = 'active' FOR SHARE;
+  IF FOUND THEN RETURN NEW; END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER portal_sessions_of_active_users BEFORE INSERT ON portal_sessions FOR EACH ROW EXECUTE FUNCTION session_of_active_user();
 
 -- How a user signs in: with a password (its hash), or with an identity at the platform's identity provider.
 CREATE TABLE portal_accounts (
