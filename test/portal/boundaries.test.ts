@@ -365,6 +365,61 @@ describe("a session", () => {
     expect(await answer.json()).toMatchObject({ code: "signed_out" })
   })
 
+  test("that ends while a request's body arrives changes nothing", async () => {
+    await app.feed([user("user_w", "org_a", ["vault_a"])])
+    const visitor = await signedIn(app, "user_w")
+    const stored = () =>
+      app.sql(`
+        SELECT a.password, f.backup_codes, (SELECT count(*) FROM api_keys WHERE user_id = 'user_w') AS keys,
+          (SELECT count(*) FROM portal_verifications WHERE value LIKE '%user_w%') AS challenges
+        FROM portal_accounts a JOIN portal_second_factors f USING (user_id) WHERE a.user_id = 'user_w'`)
+    const before = await stored()
+    const rest = { scopes: ["vault:read"], vaultIds: null, ipAllowlist: [] }
+    for (const [path, body] of [
+      ["/password", { current: PASSWORD, next: "another horse battery staple" }],
+      ["/backup-codes", {}],
+      ["/passkeys/options", {}],
+      ["/keys", { label: "late", ...rest }]
+    ] as const) {
+      if ((await visitor.state()) === "signed_out") {
+        await visitor.request("POST", "/api/sign-in", { email: "user_w@example.com", password: PASSWORD })
+        await app.sql("UPDATE portal_sessions SET second_factor_at = now() WHERE user_id = 'user_w'")
+      }
+      await app.sql("UPDATE portal_sessions SET last_seen_at = now() - interval '10 minutes' WHERE user_id = 'user_w'")
+      const [begun, ...end] = JSON.stringify({ ...body, confirmation: { code: visitor.backupCodes[0] } })
+      const { promise: ended, resolve: finish } = Promise.withResolvers<void>()
+      const late = fetch(`${visitor.origin}/portal/api${path}`, {
+        method: "POST",
+        headers: {
+          origin: visitor.origin,
+          "sec-fetch-site": "same-origin",
+          "x-portal": "1",
+          "x-portal-active": "1",
+          cookie: [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; "),
+          "content-type": "application/json"
+        },
+        body: new ReadableStream({
+          async start(controller) {
+            controller.enqueue(new TextEncoder().encode(begun))
+            await ended
+            controller.enqueue(new TextEncoder().encode(end.join("")))
+            controller.close()
+          }
+        })
+      })
+      await until(
+        "the session was read",
+        async () =>
+          (await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = 'user_w' AND last_seen_at > now() - interval '5 minutes'"))[0]
+      )
+      await app.sql("DELETE FROM portal_sessions WHERE user_id = 'user_w'")
+      finish()
+      const { status } = await late
+      expect([path, status]).toEqual([path, 401])
+    }
+    expect(await stored()).toEqual(before)
+  })
+
   test("loses a vault with the role, and ends when its user is deactivated", async () => {
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)
     await app.feed([user("user_m", "org_a", [])])

@@ -15,7 +15,7 @@ import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { isStorable } from "../../values/givenId.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
-import { inTurn, principalOf, type SessionState, Sessions } from "../signIn/Sessions.ts"
+import { inTurn, principalOf, type SessionState, Sessions, withBody } from "../signIn/Sessions.ts"
 import { bodies, PortalApi } from "./PortalApi.ts"
 
 /** Invalid properties and unknown keys as the API reports them. */
@@ -29,8 +29,6 @@ const toProblems = <A, E, R>(self: Effect.Effect<A, E | InvalidKey | UnknownKey,
           ? Effect.fail(notFound())
           : Effect.fail(error)
   )
-
-const actor = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, (session) => actorOf(principalOf(session))))
 
 /** One of the user's own keys; another user's key gets the same response as an unknown one. */
 const own = (userId: string, id: string) =>
@@ -83,25 +81,27 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
     .handle("getKey", ({ path }) => inTurn("complete", ({ userId }) => own(userId, path.id)))
     .handleRaw("createKey", () =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        const { confirmation, expiresAt, ...choice } = yield* Body.json(bodies.keyCreation)
+        const { body, session } = yield* withBody("complete", bodies.keyCreation)
+        const { userId } = session
+        const { confirmation, expiresAt, ...choice } = body
         const keys = yield* ApiKeys
         const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
         // Invalid properties are reported before a code is used up.
         yield* keys.check(userId, { ...choice, expiresAt: until })
         yield* confirm(userId, confirmation)
-        const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
+        const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, actorOf(principalOf(session)))
         yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
         return { ...key, secret: Redacted.value(secret) }
       }).pipe(toProblems)
     )
     .handleRaw("updateKey", ({ path }) =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
+        const { body, session } = yield* withBody("complete", bodies.keyEdit)
+        const { userId } = session
         const { id } = yield* own(userId, path.id)
-        const { confirmation = {}, ...change } = yield* Body.json(bodies.keyEdit)
+        const { confirmation = {}, ...change } = body
         const keys = yield* ApiKeys
-        const by = yield* actor
+        const by = actorOf(principalOf(session))
         // Tried without the factor first: an invalid edit, or one that needs no confirmation, uses up no code.
         const key = yield* keys
           .update(id, change, { mayWiden: false }, by)
@@ -134,7 +134,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
       Effect.gen(function* () {
         const session = yield* (yield* Sessions).complete
         const id = yield* revocable(session, path.id)
-        const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
+        const key = yield* (yield* ApiKeys).revoke(id, actorOf(principalOf(session)))
         yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId: session.userId, keyId: id }))
         return key
       }).pipe(toProblems)

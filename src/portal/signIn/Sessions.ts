@@ -12,6 +12,7 @@ import { sessionIsOver } from "../../access/credentials/AccessChecks.ts"
 import { Authentication } from "../../access/credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
+import * as Body from "../../http/Body.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -224,6 +225,18 @@ export const principalOf = ({ id, isOwner, organizationId, userId }: SessionStat
   isOwner,
   client: undefined
 })
+
+/**
+ * The session and the body of a request. The session is read again after the body, which may take seconds: it may have ended
+ * meanwhile.
+ */
+export const withBody = <A, I>(who: "started" | "complete", schema: Schema.Schema<A, I>) =>
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    yield* sessions[who]
+    const body = yield* Body.json(schema)
+    return { session: yield* sessions[who], body }
+  })
 
 /** Runs a request of the signed-in user, or of an owner only, when the organization gets a slot. */
 export const inTurn = <A, E, R>(who: "complete" | "owner", run: (session: SessionState) => Effect.Effect<A, E, R>) =>

@@ -1,13 +1,12 @@
 /** The portal's routes for an account: sessions, password, backup codes, passkeys. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect } from "effect"
-import * as Body from "../../http/Body.ts"
 import { bodies, done, PortalApi } from "../server/PortalApi.ts"
 import { confirm } from "./confirmSecondFactor.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { SecondFactor } from "./SecondFactor.ts"
-import { inTurn, Sessions } from "./Sessions.ts"
+import { inTurn, Sessions, withBody } from "./Sessions.ts"
 import { signOut } from "./signInRoutes.ts"
 
 export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
@@ -42,11 +41,9 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     )
     .handleRaw("changePassword", () =>
       Effect.gen(function* () {
-        const sessions = yield* Sessions
-        const session = yield* sessions.complete
-        const { confirmation, current, next } = yield* Body.json(bodies.passwordChange)
-        yield* confirm(session.userId, confirmation)
-        yield* (yield* Passwords).change(session, current, next)
+        const { body, session } = yield* withBody("complete", bodies.passwordChange)
+        yield* confirm(session.userId, body.confirmation)
+        yield* (yield* Passwords).change(session, body.current, body.next)
         return done
       })
     )
@@ -59,9 +56,9 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     )
     .handleRaw("renewBackupCodes", () =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        const { confirmation } = yield* Body.json(bodies.confirmed)
-        yield* confirm(userId, confirmation)
+        const { body, session } = yield* withBody("complete", bodies.confirmed)
+        const { userId } = session
+        yield* confirm(userId, body.confirmation)
         yield* Effect.logInfo("portal: backup codes were renewed").pipe(Effect.annotateLogs({ userId }))
         return { backupCodes: yield* (yield* SecondFactor).renewBackupCodes(userId) }
       })
@@ -75,16 +72,17 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     )
     .handleRaw("newPasskeyOptions", () =>
       Effect.gen(function* () {
-        const { email, userId } = yield* (yield* Sessions).complete
-        const { confirmation } = yield* Body.json(bodies.confirmed)
-        yield* confirm(userId, confirmation)
+        const { body, session } = yield* withBody("complete", bodies.confirmed)
+        const { email, userId } = session
+        yield* confirm(userId, body.confirmation)
         return yield* (yield* Passkeys).registerOptions(userId, email)
       })
     )
     .handleRaw("addPasskey", () =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        const { answer, name } = yield* Body.json(bodies.namedPasskey)
+        const { body, session } = yield* withBody("complete", bodies.namedPasskey)
+        const { userId } = session
+        const { answer, name } = body
         yield* (yield* Passkeys).register(userId, name.trim() === "" ? "Passkey" : name.trim(), answer)
         yield* Effect.logInfo("portal: a passkey was added").pipe(Effect.annotateLogs({ userId }))
         return done

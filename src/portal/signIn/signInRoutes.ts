@@ -11,7 +11,7 @@ import { Identity } from "./Identity.ts"
 import { Passwords } from "./Passwords.ts"
 import { PASSWORD_MIN } from "./passwordRules.ts"
 import { SecondFactor } from "./SecondFactor.ts"
-import { Sessions } from "./Sessions.ts"
+import { Sessions, withBody } from "./Sessions.ts"
 import { SignIn } from "./SignIn.ts"
 
 /** A response with the sign-in library's cookies. */
@@ -71,12 +71,10 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
     )
     .handleRaw("giveSecondFactor", () =>
       Effect.gen(function* () {
-        const sessions = yield* Sessions
-        const session = yield* sessions.started
-        const { code } = yield* Body.json(bodies.code)
+        const { body, session } = yield* withBody("started", bodies.code)
         if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator app first.")
-        const used = yield* (yield* SecondFactor).take(session.userId, code)
-        return withCookies(done, yield* sessions.begin(session.userId, used, session))
+        const used = yield* (yield* SecondFactor).take(session.userId, body.code)
+        return withCookies(done, yield* (yield* Sessions).begin(session.userId, used, session))
       })
     )
     .handleRaw("getInvitation", () =>
@@ -122,12 +120,10 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
     )
     .handleRaw("confirmEnrolment", () =>
       Effect.gen(function* () {
-        const sessions = yield* Sessions
-        const session = yield* sessions.started
-        const { code } = yield* Body.json(bodies.code)
-        yield* (yield* SecondFactor).confirm(session.userId, code)
+        const { body, session } = yield* withBody("started", bodies.code)
+        yield* (yield* SecondFactor).confirm(session.userId, body.code)
         yield* Effect.logInfo("portal: a second factor was set up").pipe(Effect.annotateLogs({ userId: session.userId }))
-        return withCookies(done, yield* sessions.begin(session.userId, "authenticator", session))
+        return withCookies(done, yield* (yield* Sessions).begin(session.userId, "authenticator", session))
       })
     )
     .handleRaw("signOut", () => signOut)
