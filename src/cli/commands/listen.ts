@@ -4,7 +4,7 @@
  */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { untilInterrupted } from "./exit.ts"
 import { api, key } from "./remote.ts"
 
@@ -38,6 +38,6 @@ const options = {
 export const listen = Command.make("listen", options, (given) =>
   Effect.flatMap(
     Effect.promise(() => import("./run/listen.ts")),
-    ({ listen }) => untilInterrupted(listen(given))
+    ({ listen }) => (Option.isSome(given.sample) ? listen(given) : untilInterrupted(listen(given)))
   )
 ).pipe(Command.withDescription("Follow the events of a deployment, and optionally post them to your server."))

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Effect, Redacted, Schedule, Schema } from "effect"
-import { Settings } from "../settings/Settings.ts"
+import { InvalidSettings, Settings } from "../settings/Settings.ts"
 
 /** `DATA_DIR/run/servers.json`. */
 export const Servers = Schema.Struct({
@@ -45,7 +45,13 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     }
 
     const make = () => {
-      fs.mkdirSync(run, { recursive: true, mode: 0o700 })
+      try {
+        fs.mkdirSync(run, { recursive: true, mode: 0o700 })
+        fs.accessSync(run, fs.constants.W_OK)
+      } catch (error) {
+        const reason = error instanceof Error && "code" in error ? String(error.code) : String(error)
+        throw new InvalidSettings({ faults: [`DATA_DIR: read “${dataDir}”, expected a folder that can be written (${reason}).`] })
+      }
       if (!tightened) tighten()
       // The embedded Postgres runs as another user, which must be able to pass through; secret files have their own mode.
       if (process.getuid?.() === 0) fs.chmodSync(root, fs.statSync(root).mode | 0o011)

@@ -117,13 +117,20 @@ export const resolver = (value: string): Format.Read<string> => {
     : Either.right(value)
 }
 
-/** 1 to 50 waits. */
-export const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Duration>> =>
-  Either.filterOrLeft(
-    Format.list(value, Format.duration),
-    (waits) => waits.length >= 1 && waits.length <= 50 && Duration.lessThanOrEqualTo(waits.reduce(Duration.sum), "30 days"),
-    () => "1 to 50 comma-separated waits, such as 0s,1s,2s, of at most 30 days in total: the log has a delivery for 31"
-  )
+/** 1 to 50 waits, each at least as long. */
+export const schedule =
+  (shortest: Duration.DurationInput) =>
+  (value: string): Format.Read<ReadonlyArray<Duration.Duration>> =>
+    Either.filterOrLeft(
+      Format.list(value, Format.duration),
+      (waits) =>
+        waits.length >= 1 &&
+        waits.length <= 50 &&
+        waits.every(Duration.greaterThanOrEqualTo(shortest)) &&
+        Duration.lessThanOrEqualTo(waits.reduce(Duration.sum), "30 days"),
+      () =>
+        `1 to 50 comma-separated waits of at least ${Duration.format(shortest)}, such as 1s,2s,5m, and of at most 30 days in total: the log has a delivery for 31`
+    )
 
 /** An origin that browsers keep safe: https, or http on loopback. */
 export const safeOrigin = (value: string): Format.Read<string> => {

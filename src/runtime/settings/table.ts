@@ -181,7 +181,7 @@ export const table = {
     "WEBHOOK_RETRY_SCHEDULE",
     "0s,5s,5m,30m,2h,5h,10h,14h,20h,24h",
     "wait before each attempt, comma-separated",
-    schedule
+    schedule("0 seconds")
   ),
   webhookMaxInFlight: setting(
     "WEBHOOK_MAX_IN_FLIGHT",
@@ -205,7 +205,7 @@ export const table = {
     "WEBHOOK_PROBE_SCHEDULE",
     "30s,1m,2m,4m,5m",
     "wait before each probe of an endpoint that is down, comma-separated; the last one repeats",
-    schedule
+    schedule("1 second")
   ),
   webhookRotationGrace: setting(
     "WEBHOOK_ROTATION_GRACE",

@@ -56,6 +56,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
       TRUSTED_PROXIES: "10.0.0.0/8, everyone",
       WEBHOOK_DISABLE_AFTER: "5 days",
       WEBHOOK_RETRY_SCHEDULE: "0s,40d",
+      WEBHOOK_PROBE_SCHEDULE: "0s",
       WEBHOOK_SOURCE_ADDRESSES: "203.0.113.0/33",
       LOG_LEVEL: "loud"
     })
@@ -69,11 +70,25 @@ describe("exit code 3: a setting is missing or invalid", () => {
         "PORT: read “eighty”, expected a whole number from 0 to 65535.",
         "RATE_LIMIT: read “fast”, expected a rate such as 50/1s burst 100, or off.",
         "TRUSTED_PROXIES: read “10.0.0.0/8, everyone”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32 (at “everyone”).",
-        "WEBHOOK_RETRY_SCHEDULE: read “0s,40d”, expected 1 to 50 comma-separated waits, such as 0s,1s,2s, of at most 30 days in total: the log has a delivery for 31.",
+        ...[
+          ["WEBHOOK_RETRY_SCHEDULE", "0s,40d", "0"],
+          ["WEBHOOK_PROBE_SCHEDULE", "0s", "1s"]
+        ].map(
+          ([name, given, shortest]) =>
+            `${name}: read “${given}”, expected 1 to 50 comma-separated waits of at least ${shortest}, such as 1s,2s,5m, and of at most 30 days in total: the log has a delivery for 31.`
+        ),
         "WEBHOOK_SOURCE_ADDRESSES: read “203.0.113.0/33”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32, with at most 32 bits (at “203.0.113.0/33”).",
         "WEBHOOK_DISABLE_AFTER: read “5 days”, expected a duration such as 90d, 12h, 5m, 30s or 250ms."
       ].sort()
     )
+  })
+
+  test("a data directory that cannot be written", async () => {
+    const { code, stderr } = await run(["start", "--roles", "api"], { DATA_DIR: path.join(PROGRAM, "data") })
+    expect([code, stderr]).toEqual([
+      3,
+      `DATA_DIR: read “${path.join(PROGRAM, "data")}”, expected a folder that can be written (ENOTDIR).\n`
+    ])
   })
 
   test("a logo of another type, an unreadable one and one above 100 KB are refused", async () => {

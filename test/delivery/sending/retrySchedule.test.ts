@@ -17,7 +17,7 @@ import { operator, signalsOf } from "../../support/temporal.ts"
 
 const MINUTE = 60_000,
   HOUR = 60 * MINUTE
-const usual = Either.getOrThrow(schedule(table.webhookRetrySchedule.fallback ?? "")).map(Duration.toMillis)
+const usual = Either.getOrThrow(schedule("0 seconds")(table.webhookRetrySchedule.fallback ?? "")).map(Duration.toMillis)
 
 describe("the retry schedule", () => {
   test("10 attempts over 75 h 35 min", () => {
