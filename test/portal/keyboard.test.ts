@@ -126,6 +126,7 @@ describe.skipIf(!hasBrowser)("the search", () => {
   }
   /** Of a chain whose hashes are short. */
   const short = "7HqJ2vXcTnR5kWpZ8sLdYbGf3uMa"
+  const ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
   let hash = "",
     eventId = "",
     transactionId = ""
@@ -134,6 +135,16 @@ describe.skipIf(!hasBrowser)("the search", () => {
     await app.feed([transaction("vault_a", 4_712, { hash: short })])
     await app.feed([transaction("vault_a", 4_711, { hash: `0x${"5eed0c".repeat(10)}cafe` })])
     const { data } = (await member.get("/api/v1/webhook-events?limit=1")).json
+    await app.feed([
+      {
+        type: "address",
+        vaultId: "vault_a",
+        network: "ethereum",
+        address: ADDRESS,
+        assetType: "native",
+        createdAt: "2026-01-01T00:00:00Z"
+      }
+    ])
     const { hash: newest, id } = data[0].payload.data.transaction
     ;[hash, eventId, transactionId] = [newest, data[0].id, id]
   })
@@ -156,13 +167,14 @@ describe.skipIf(!hasBrowser)("the search", () => {
       ["tx_zzzzzzzzz", "ids of transactions that begin so", []],
       ["evt_01", "nothing yet: at least 8 characters after evt_", []],
       ["vault_", "names, URLs and ids of vaults", ["vault: Exchange hot wallet, vault_a"]],
+      [ADDRESS.toLowerCase(), "deposit addresses", [`address: ${ADDRESS}, Exchange hot wallet, ethereum`]],
       ["hot wal", "names, URLs and ids of vaults", ["vault: Exchange hot wallet, vault_a"]]
     ] as const)
       expect([text, await search(member, text)]).toEqual([text, { searched: expect.stringContaining(searched), found }])
   })
 
   test("shows nothing of another organization by a beginning", async () => {
-    for (const text of [hash, hash.slice(0, 12), eventId, eventId.slice(0, 20), transactionId, "hot wal"])
+    for (const text of [hash, hash.slice(0, 12), eventId, eventId.slice(0, 20), transactionId, ADDRESS, "hot wal"])
       expect([text, (await search(stranger, text)).found]).toEqual([text, []])
   })
 

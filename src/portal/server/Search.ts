@@ -123,14 +123,12 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
         WHERE e.kind LIKE 'transaction.%' AND position(${JSON.stringify(hash)} IN e.payload) > 0 AND ${seesEvent(sql, principal)}
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${FEW}`)
 
-    // One index lookup per network of each vault: there is no index on addresses alone.
     const byAddress = (principal: PrincipalState, address: string) =>
       decode(sql`
         SELECT 'address' AS "is", d.address AS label, v.label || ', ' || d.network AS note, NULL::timestamptz AS at,
           '/vaults/' || v.id || '?show=addresses' AS "to"
-        FROM vaults v CROSS JOIN LATERAL unnest(v.networks) n (network)
-        JOIN deposit_addresses d ON d.vault_id = v.id AND d.network = n.network AND d.address = ${address}
-        WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
+        FROM deposit_addresses d JOIN vaults v ON v.id = d.vault_id
+        WHERE d.address = ${address} AND v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
         ORDER BY v.label, v.id LIMIT ${FEW}`)
 
     return {

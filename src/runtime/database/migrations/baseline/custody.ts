@@ -124,6 +124,7 @@ CREATE TABLE deposit_addresses (
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   UNIQUE (vault_id, network, address, asset_type)
 );
+CREATE INDEX deposit_addresses_by_address ON deposit_addresses (address);
 CREATE INDEX deposit_addresses_newest ON deposit_addresses (vault_id, created_at DESC, id DESC);
 CREATE INDEX deposit_addresses_by_network ON deposit_addresses ((vault_id || '/' || network), created_at DESC, id DESC);
 
