@@ -62,7 +62,7 @@ public class KafkaFeed implements ConsumerRebalanceListener {
 
     /** What was read of each partition and is not sent yet. */
     final Map<TopicPartition, List<ConsumerRecord<byte[], byte[]>>> unsent = new HashMap<>();
-    /** The offset at which a partition's current batch ends. The committed offset, where it starts, has it as metadata. */
+    /** The offset at which a partition's current batch ends. The committed offset, where it starts, has both as metadata. */
     final Map<TopicPartition, Long> ends = new HashMap<>();
 
     public static void main(String[] arguments) throws Exception {
@@ -94,7 +94,11 @@ public class KafkaFeed implements ConsumerRebalanceListener {
         consumer.committed(Set.copyOf(partitions)).forEach((partition, committed) -> {
             unsent.put(partition, new ArrayList<>());
             if (committed == null) consumer.seekToBeginning(List.of(partition));
-            else if (!committed.metadata().isEmpty()) ends.put(partition, Long.valueOf(committed.metadata()));
+            else {
+                // After a failover, another cluster has the metadata beside its own offset.
+                String begun = committed.offset() + "-";
+                if (committed.metadata().startsWith(begun)) ends.put(partition, Long.valueOf(committed.metadata().substring(begun.length())));
+            }
         });
     }
 
@@ -106,7 +110,8 @@ public class KafkaFeed implements ConsumerRebalanceListener {
 
     /** Commits where the current batch of a partition starts and ends before it is sent: whoever sends it again sends the same. */
     void begin(TopicPartition partition, long end) {
-        commit(partition, unsent.get(partition).get(0).offset(), String.valueOf(end));
+        long start = unsent.get(partition).get(0).offset();
+        commit(partition, start, start + "-" + end);
         ends.put(partition, end);
     }
 

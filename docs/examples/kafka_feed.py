@@ -31,7 +31,7 @@ MOVING = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS, Kafka
 
 # What was read of each partition and is not sent yet.
 unsent: dict[int, list[Message]] = {}
-# The offset at which a partition's current batch ends. The committed offset, where it starts, has it as metadata.
+# The offset at which a partition's current batch ends. The committed offset, where it starts, has both as metadata.
 ends: dict[int, int] = {}
 
 
@@ -60,8 +60,11 @@ def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
         unsent[start.partition] = []
         if start.offset < 0:
             start.offset = OFFSET_BEGINNING
-        elif start.metadata:
-            ends[start.partition] = int(start.metadata)
+        else:
+            begun, _, end = (start.metadata or "").partition("-")
+            # After a failover, another cluster has the metadata beside its own offset.
+            if begun == str(start.offset):
+                ends[start.partition] = int(end)
     consumer.assign(starts)
 
 
@@ -73,7 +76,8 @@ def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
 
 def begin(partition: int, end: int) -> None:
     """Commits where the current batch of a partition starts and ends before it is sent: whoever sends it again sends the same."""
-    commit(TopicPartition(TOPIC, partition, unsent[partition][0].offset(), metadata=str(end)))
+    start = unsent[partition][0].offset()
+    commit(TopicPartition(TOPIC, partition, start, metadata=f"{start}-{end}"))
     ends[partition] = end
 
 

@@ -17,7 +17,7 @@ const FIRST = 700,
 
 const { interpreter, without } = await python(["confluent-kafka==2.16.1"])
 const languages = [
-  { name: "java", skipped: kafka.without, command: ["java", "-cp", `${kafka.jars}/*`, "KafkaFeed.java"] },
+  { name: "java", skipped: kafka.without || without, command: ["java", "-cp", `${kafka.jars}/*`, "KafkaFeed.java"] },
   { name: "python", skipped: kafka.without || without, command: [interpreter, "kafka_feed.py"] }
 ]
 
@@ -69,6 +69,15 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
             await kill(count)
             resolve()
           }
+        })
+      /** Commits once Kafka knows that nobody has the topic any more. */
+      const commit = (topic: string, offset: number, metadata: string) =>
+        until("the commit", async () => {
+          const program = `import sys; from confluent_kafka import Consumer, TopicPartition
+Consumer({"bootstrap.servers": sys.argv[1], "group.id": "custody-feed"}).commit(
+    offsets=[TopicPartition(sys.argv[2], 0, int(sys.argv[3]), metadata=sys.argv[4])], asynchronous=False)`
+          const args = [broker.address, topic, String(offset), metadata]
+          return (await Bun.spawn([interpreter, "-c", program, ...args], { stderr: "ignore" }).exited) === 0
         })
       const send = async (partition: number, values: ReadonlyArray<string | undefined>) => {
         await broker.send(topic, partition, values)
@@ -200,6 +209,8 @@ describe.skipIf(kafka.without !== "")(`a feed from Kafka${kafka.without}`, () =>
           await kill()
           await broker.create(again, 1)
           await broker.send(again, 0, [JSON.stringify(record)])
+          // As a mirrored cluster has it after a failover amid a batch: its own offset beside the other cluster's metadata.
+          if (record === records[1]) await commit(again, 0, "7-100000")
           start(examples, again)
           await sentUpTo(again, new Map([[0, 1]]))
           await broker.delete(again)
