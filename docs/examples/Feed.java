@@ -56,7 +56,7 @@ public class Feed {
         while (true) {
             long wait = 1;
             try {
-                HttpResponse<String> response = exchange(request.build());
+                HttpResponse<String> response = exchange(request.build(), 60);
                 int status = response.statusCode();
                 String answer = response.body();
                 // Anything else with 200 is the page of a gateway.
@@ -76,11 +76,11 @@ public class Feed {
         }
     }
 
-    /** A response whose body ends within a minute: the timeout of HttpRequest ends with the headers. */
-    static HttpResponse<String> exchange(HttpRequest request) throws IOException, InterruptedException {
+    /** A response whose body ends in so many seconds: the timeout of HttpRequest ends with the headers. */
+    static HttpResponse<String> exchange(HttpRequest request, int seconds) throws IOException, InterruptedException {
         var response = HTTP.sendAsync(request, BodyHandlers.ofString());
         try {
-            return response.get(60, TimeUnit.SECONDS);
+            return response.get(seconds, TimeUnit.SECONDS);
         } catch (ExecutionException | TimeoutException noAnswer) {
             response.cancel(true);
             throw new IOException(noAnswer);
@@ -97,7 +97,7 @@ public class Feed {
                     URI.create(System.getenv("CUSTODY_URL") + "/v1/vaults/" + vaults.getString("id") + "/transactions/export?format=ndjson"))
                 .header("Authorization", "Bearer " + System.getenv("CUSTODY_API_KEY"))
                 .build();
-            HttpResponse<String> response = HTTP.send(export, BodyHandlers.ofString());
+            HttpResponse<String> response = exchange(export, 1_800);
             if (response.statusCode() != 200) throw new IOException("The export answered " + response.statusCode());
             compare.setString(1, vaults.getString("id"));
             compare.setString(2, response.body());

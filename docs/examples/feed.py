@@ -64,7 +64,7 @@ def reconcile(db: psycopg.Connection) -> bool:
     equal = True
     for (vault,) in db.execute("SELECT DISTINCT record->>'id' FROM custody_outbox WHERE record->>'type' = 'vault'").fetchall():
         url = f"{os.environ['CUSTODY_URL']}/v1/vaults/{vault}/transactions/export?format=ndjson"
-        with http.open(Request(url, headers={"Authorization": f"Bearer {os.environ['CUSTODY_API_KEY']}"})) as export:
+        with http.open(Request(url, headers={"Authorization": f"Bearer {os.environ['CUSTODY_API_KEY']}"}), timeout=60) as export:
             if export.status != 200:
                 raise SystemExit(f"{url} answered {export.status}")
             compared = db.execute("SELECT * FROM custody_reconcile(%s, %s)", [vault, export.read().decode()]).fetchone()

@@ -67,7 +67,8 @@ const reconcile = async (): Promise<boolean> => {
   const vaults = await db.query("SELECT DISTINCT record->>'id' AS id FROM custody_outbox WHERE record->>'type' = 'vault'")
   for (const { id } of vaults.rows) {
     const url = `${CUSTODY_URL}/v1/vaults/${id}/transactions/export?format=ndjson`
-    const response = await fetch(url, { headers: { authorization: `Bearer ${CUSTODY_API_KEY}` }, redirect: "manual" })
+    const headers = { authorization: `Bearer ${CUSTODY_API_KEY}` }
+    const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(1_800_000) })
     if (!response.ok) throw new Error(`${url} answered ${response.status}`)
     const { rows } = await db.query("SELECT * FROM custody_reconcile($1, $2)", [id, await response.text()])
     console.log(id, rows[0])

@@ -9,7 +9,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
-import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
+import { allows, seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
 import { names as kinds } from "../../events/log/Kind.ts"
 import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../../events/log/logWindow.ts"
 import { recentPages } from "../../events/log/recentPages.ts"
@@ -158,7 +158,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           SELECT id FROM (
             SELECT visible.* FROM vault_roles r CROSS JOIN LATERAL (${keys(sql`r.vault_id`, sql`AND d.event_id >= ${oldestId("evt")}`)}) visible
             WHERE r.user_id = ${principal.userId}
-              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+              AND ${allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))}
             UNION ALL
             (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})
           ) visible ORDER BY created_at DESC, id DESC LIMIT ${take}`),

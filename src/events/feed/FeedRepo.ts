@@ -9,7 +9,7 @@ import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { seesEvent } from "../../access/visibility/visibility.ts"
+import { allows, seesEvent } from "../../access/visibility/visibility.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -193,7 +193,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
             SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
               ${keys(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId}`)}) seen
             WHERE r.user_id = ${principal.userId}
-              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+              AND ${allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))}
               ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
             ${vaultIds === undefined ? entityScoped : sql.literal("")}
           ) seen ORDER BY position LIMIT ${take}`)

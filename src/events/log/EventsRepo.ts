@@ -10,7 +10,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachesEntity, seesEvent, seesWebhook } from "../../access/visibility/visibility.ts"
+import { allows, reachesEntity, seesEvent, seesWebhook } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { inPeriod, type Period } from "../../http/Period.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -136,7 +136,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         sql,
         vaultId !== undefined && sql`r.vault_id = ${vaultId}`,
         entityId !== undefined && sql`p.entity_id = ${entityId}`,
-        principal.vaultAllowlist !== null && sql`r.vault_id = ANY(${principal.vaultAllowlist}::text[])`
+        allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))
       )
       // An event without a vault needs a key without an allowlist.
       const others = vaultId === undefined && principal.vaultAllowlist === null
