@@ -3,12 +3,13 @@
  * role, and `servers.json` with the addresses of the embedded servers. Generated keys are beside it. Everything is
  * readable by its owner only: the program runs with a umask of 077 (main.ts).
  */
-import { Database as Lock } from "bun:sqlite"
+import type { Database } from "bun:sqlite"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Effect, Redacted, Schedule, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { InvalidSettings, Settings } from "../settings/Settings.ts"
+import { lockAlone } from "./fileLock.ts"
 
 /** `DATA_DIR/run/servers.json`. */
 export const Servers = Schema.Struct({
@@ -44,14 +45,21 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       }
     }
 
-    const make = () => {
+    /** Writes to the folder. Throws {@link InvalidSettings} if that does not work, such as on a full disk. */
+    const writing = (write: () => void): void => {
       try {
-        fs.mkdirSync(run, { recursive: true, mode: 0o700 })
-        fs.accessSync(run, fs.constants.W_OK)
+        write()
       } catch (error) {
         const reason = error instanceof Error && "code" in error ? String(error.code) : String(error)
         throw new InvalidSettings({ faults: [`DATA_DIR: read “${dataDir}”, expected a folder that can be written (${reason}).`] })
       }
+    }
+
+    const make = () => {
+      writing(() => {
+        fs.mkdirSync(run, { recursive: true, mode: 0o700 })
+        fs.accessSync(run, fs.constants.W_OK)
+      })
       if (!tightened) tighten()
       // The embedded Postgres runs as another user, which must be able to pass through; secret files have their own mode.
       if (process.getuid?.() === 0) fs.chmodSync(root, fs.statSync(root).mode | 0o011)
@@ -65,6 +73,12 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       }
     }
 
+    /** Polled, so that waiting does not block the process. */
+    const startLock: Effect.Effect<Database> = Effect.suspend(() => {
+      const lock = lockAlone(path.join(run, "start.lock"))
+      return lock === undefined ? Effect.zipRight(Effect.interruptible(Effect.sleep("50 millis")), startLock) : Effect.succeed(lock)
+    })
+
     return {
       root,
       at,
@@ -73,32 +87,34 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       /** Updates `servers.json` atomically. */
       writeServers: (change: Servers) => {
         const file = path.join(run, "servers.json")
-        fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify({ ...servers(), ...change }, null, 2)}\n`, { mode: 0o600 })
-        fs.renameSync(`${file}.${process.pid}`, file)
+        writing(() => {
+          fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify({ ...servers(), ...change }, null, 2)}\n`, { mode: 0o600 })
+          fs.renameSync(`${file}.${process.pid}`, file)
+        })
       },
       /** Runs the effect under a lock on this `DATA_DIR`; the lock of a process that dies is released. */
       exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.acquireUseRelease(
-          Effect.sync(() => {
-            make()
-            return new Lock(path.join(run, "start.lock"))
-          }),
-          (lock) => Effect.zipRight(acquire(lock), effect),
+          Effect.zipRight(Effect.sync(make), startLock),
+          () => effect,
           (lock) => Effect.sync(() => lock.close())
         ),
       /** A secret in its own file, created by `generate` if missing. */
       secret: (name: string, generate: () => string): Redacted.Redacted => {
         make()
         const file = at(name)
-        try {
-          fs.writeFileSync(`${file}.${process.pid}`, `${generate()}\n`, { mode: 0o600 })
-          // link never replaces a file: if two processes start together, one key wins and both read it.
-          fs.linkSync(`${file}.${process.pid}`, file)
-        } catch (error) {
-          if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
-        } finally {
-          fs.rmSync(`${file}.${process.pid}`, { force: true })
-        }
+        if (!fs.existsSync(file))
+          writing(() => {
+            try {
+              fs.writeFileSync(`${file}.${process.pid}`, `${generate()}\n`, { mode: 0o600 })
+              // link never replaces a file: if two processes start together, one key wins and both read it.
+              fs.linkSync(`${file}.${process.pid}`, file)
+            } catch (error) {
+              if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+            } finally {
+              fs.rmSync(`${file}.${process.pid}`, { force: true })
+            }
+          })
         return Redacted.make(fs.readFileSync(file, "utf8").trim())
       },
       /** A pid file for as long as the scope is open. */
@@ -106,7 +122,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
         Effect.acquireRelease(
           Effect.sync(() => {
             make()
-            fs.writeFileSync(path.join(run, `${name}.pid`), `${process.pid}\n`)
+            writing(() => fs.writeFileSync(path.join(run, `${name}.pid`), `${process.pid}\n`))
           }),
           () =>
             Effect.sync(() => {
@@ -119,13 +135,6 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
 }) {
   static readonly layer = this.Default
 }
-
-/** SQLite's file lock, polled so that waiting does not block the process. */
-const acquire = (lock: Lock) =>
-  Effect.retry(
-    Effect.try(() => lock.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")),
-    { while: (error) => /busy|locked/i.test(String(error.cause)), schedule: Schedule.spaced("50 millis") }
-  ).pipe(Effect.orDie)
 
 /** 32 random bytes in base64: the form of `MASTER_KEY`. */
 export const generateKey = () => randomBytes(32).toString("base64")

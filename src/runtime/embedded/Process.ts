@@ -1,7 +1,7 @@
 /**
  * An embedded server process. It runs in its own session, so that Ctrl-C reaches only the program, which stops its
  * servers last. Its output goes to a log file, its process id to a pid file. If the program is killed, the server
- * survives, and the next start takes it over.
+ * survives, and the next start uses it.
  */
 
 import { type SpawnOptions, spawn, spawnSync } from "node:child_process"
@@ -97,14 +97,18 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
     exited = signal === null ? `exit code ${code}` : `signal ${signal}`
   })
   child.unref()
-  if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
   const failed = () =>
     new EmbeddedServerError({
       message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, says:\n${reasonIn(server.logFile, size)}`
     })
+  const recorded = Effect.try({
+    try: () => fs.writeFileSync(server.pidFile, `${child.pid}\n`),
+    catch: (error) => new EmbeddedServerError({ message: `The embedded ${server.name} was not started: ${String(error)}` })
+  })
   yield* Effect.suspend(() => (exited === undefined ? server.ready : Effect.fail(failed()))).pipe(
     Effect.repeat({ until: (ready) => ready, schedule: Schedule.spaced("50 millis") }),
     Effect.timeoutFail({ duration: Duration.seconds(60), onTimeout: failed }),
+    (ready) => (child.pid === undefined ? ready : Effect.zipRight(recorded, ready)),
     Effect.onExit((exit) => (Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid)))
   )
 })

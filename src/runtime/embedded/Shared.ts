@@ -1,13 +1,13 @@
 /**
- * Ownership of embedded servers. Among the processes of one `DATA_DIR`, the one that started a server stops it; the
- * others only use it. The owner is recorded in a file; if it was killed, the next process takes over the server, which is
- * still running. The server of a running owner is never stopped by others, even if it does not respond to them: they may be in
- * another container or network namespace.
+ * Sharing of embedded servers. Among the processes of one `DATA_DIR`, the first that needs a server starts it, and the last
+ * that uses it stops it. Each has a shared lock on a file while it uses the server. If all were killed, the server still runs, and
+ * the next process uses it. A server that another process uses is never stopped, even if it does not respond here: that process may
+ * be in another container or network namespace.
  */
 
-import * as fs from "node:fs"
 import { Duration, Effect, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
+import { isLocked, lockTogether } from "./fileLock.ts"
 import * as Process from "./Process.ts"
 
 interface Ask<A, E, R> {
@@ -20,62 +20,50 @@ interface Ask<A, E, R> {
   readonly start: Effect.Effect<A, E, R>
 }
 
-/** How long a server of a running owner may take to respond or to end: more than {@link Process.stop} takes. */
+/** How long a server that another process uses may take to respond or to end: more than {@link Process.stop} takes. */
 const PATIENCE = Duration.seconds(20)
 
 /** How often a server is looked at. */
 const LOOK = Duration.seconds(2)
 
-/** Owner files of servers that a scope of this process stops; other scopes only use them. */
-const held = new Set<string>()
-
-/** The running server, or a new one; its owner stops it when the scope closes. */
+/** The running server, or a new one, which is used until the scope closes. */
 export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A, E, R>) {
   const dataDir = yield* DataDir
-  const ownerFile = dataDir.at("run", `${ask.name}.owner`)
+  const users = dataDir.at("run", `${ask.name}.users`)
   const live = () => Process.livePid(ask.pidFile, ask.marker)
 
-  /** Another process that owns the server. */
-  const otherOwner = () => {
-    const pid = Process.livePid(ownerFile)
-    return pid === process.pid ? undefined : pid
-  }
   const outOfReach = () =>
     new Process.EmbeddedServerError({
       message:
-        `The embedded ${ask.name} server belongs to process ${otherOwner()} and does not respond: it is in another container or network ` +
+        `The embedded ${ask.name} server is used by another process and does not respond: it is in another container or network ` +
         "namespace than this command, or it hangs. Run the command where that process runs, or stop that process."
     })
-  /** The server's value if it responds; undefined once it has ended, or has no running owner. */
+  /** The server's value if it responds; undefined once it has ended, or if nobody uses it. */
   const running = Effect.gen(function* () {
     for (;;) {
       const found = yield* ask.running
-      if (found !== undefined || live() === undefined || otherOwner() === undefined) return found
+      if (found !== undefined || live() === undefined || !isLocked(users)) return found
       yield* Effect.sleep("250 millis")
     }
   }).pipe(Effect.timeoutFail({ duration: PATIENCE, onTimeout: outOfReach }))
 
   const take = Effect.gen(function* () {
     const found = yield* running
-    if (found !== undefined && (held.has(ownerFile) || otherOwner() !== undefined)) return { owned: false, value: found }
-    // A server without an owner that does not respond is replaced.
+    // A server that nobody uses and that does not respond is replaced.
     const stuck = found === undefined ? live() : undefined
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
     const value = found ?? (yield* ask.start)
-    fs.writeFileSync(ownerFile, `${process.pid}\n`)
-    held.add(ownerFile)
-    return { owned: true, value }
+    return { value, use: lockTogether(users) }
   })
 
-  const release = Effect.gen(function* () {
-    const pid = live()
-    held.delete(ownerFile)
-    if (Process.livePid(ownerFile) !== process.pid) return
-    if (pid !== undefined) yield* Process.stop(ask, pid)
-    fs.rmSync(ownerFile, { force: true })
-  })
+  const release = (use: { readonly close: () => void }) =>
+    Effect.gen(function* () {
+      use.close()
+      const pid = live()
+      if (pid !== undefined && !isLocked(users)) yield* Process.stop(ask, pid)
+    })
 
-  /** Logs that the server ended although nobody stopped it here: only a start of the program starts it again. */
+  /** Logs that the server ended although it was used: only a start of the program starts it again. */
   const watch = Effect.sync(live).pipe(
     Effect.repeat({ while: (pid) => pid !== undefined, schedule: Schedule.spaced(LOOK) }),
     Effect.zipRight(
@@ -87,8 +75,8 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
 
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const { owned, value } = yield* restore(dataDir.exclusively(take))
-      if (owned) yield* Effect.addFinalizer(() => release)
+      const { use, value } = yield* restore(dataDir.exclusively(take))
+      yield* Effect.addFinalizer(() => dataDir.exclusively(release(use)))
       // Ends with the scope, before the server is stopped.
       yield* Effect.forkScoped(Effect.interruptible(watch))
       return value

@@ -1,6 +1,6 @@
 /**
- * The embedded Temporal dev server: state in `DATA_DIR/temporal.db`, with its UI, both on loopback. Ownership works as
- * for the embedded Postgres (Shared.ts).
+ * The embedded Temporal dev server: state in `DATA_DIR/temporal.db`, with its UI, both on loopback. Processes share it
+ * (Shared.ts).
  */
 
 import * as net from "node:net"
@@ -35,7 +35,7 @@ interface DynamicConfig {
 /** What every server has: fairness between the organizations of a task queue. */
 export const dynamicConfig: DynamicConfig = { "matching.useNewMatcher": true, "matching.enableFairness": true }
 
-/** The embedded Temporal server, started with more dynamic configuration if it is not running. Scoped: its owner stops it. */
+/** The embedded Temporal server, started with more dynamic configuration if it is not running. Scoped: the last that uses it stops it. */
 export const acquireWith = Effect.fnUntraced(function* (more: DynamicConfig) {
   const settings = yield* Settings
   const dataDir = yield* DataDir
@@ -93,5 +93,5 @@ export const acquireWith = Effect.fnUntraced(function* (more: DynamicConfig) {
   return yield* shared({ name: "temporal", pidFile, marker: database, stopSignal, running, start })
 })
 
-/** The embedded Temporal server, started if it is not running. Scoped: its owner stops it. */
+/** The embedded Temporal server, started if it is not running. Scoped: the last that uses it stops it. */
 export const acquire = acquireWith({})

@@ -38,8 +38,8 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true, force: true })
 })
 
-const start = async (more: { readonly [name: string]: string } = {}) => {
-  const one = await startProcess([], { ...env, ...more })
+const start = async (more: { readonly [name: string]: string } = {}, args: ReadonlyArray<string> = []) => {
+  const one = await startProcess(args, { ...env, ...more })
   started.push(one)
   return one
 }
@@ -185,7 +185,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
 
     expect(await service.end("SIGTERM")).toBe(0)
     expect(left()).toEqual([])
-    for (const file of ["api.pid", "worker.pid", "dispatcher.pid", "postgres.pid", "temporal.pid", "postgres.owner", "temporal.owner"]) {
+    for (const file of ["api.pid", "worker.pid", "dispatcher.pid", "postgres.pid", "temporal.pid"]) {
       expect([file, fs.existsSync(run(file))]).toEqual([file, false])
     }
   })
@@ -217,6 +217,21 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(alive(unrecorded)).toBe(false)
     expect(await service.end("SIGTERM")).toBe(0)
     expect(left()).toEqual([])
+  })
+
+  test("keeps the servers of a process when the one that started them ends, and after a command", async () => {
+    for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+      service = await start()
+      const other = await start({}, ["--roles", "api"])
+      const servers = { postgres: pid("postgres"), temporal: pid("temporal") }
+      expect(await service.end(signal)).toBe(signal === "SIGKILL" ? null : 0)
+      expect((await cli(["keys", "list", "--user", "user_a"], env)).code).toBe(0)
+      expect({ postgres: pid("postgres"), temporal: pid("temporal") }).toEqual(servers)
+      expect((await get(other, list, secret)).data).toHaveLength(1)
+      expect(other.output()).not.toContain("The embedded")
+      expect(await other.end("SIGTERM")).toBe(0)
+      expect(left()).toEqual([])
+    }
   })
 
   test("reports a server that was killed, and starts it again with the program", async () => {

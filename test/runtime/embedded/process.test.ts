@@ -71,9 +71,13 @@ exec '${real}' "$@"
   }
 })
 
-test("a server whose owner runs is not stopped by a process that cannot reach it", async () => {
+test("a server that another process uses is not stopped by one that cannot reach it", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-process-"))
-  const [server, owner] = [Bun.spawn(["sleep", "600"]), Bun.spawn(["sleep", "600"])]
+  const locks = path.resolve(import.meta.dir, "../../../src/runtime/embedded/fileLock.ts")
+  const hold = `globalThis.held = require(${JSON.stringify(locks)}).lockTogether(process.argv.at(-1)); console.log("held"); setInterval(() => {}, 1e6)`
+  fs.mkdirSync(path.join(folder, "run"))
+  const server = Bun.spawn(["sleep", "600"])
+  const user = Bun.spawn([process.execPath, "-e", hold, path.join(folder, "run", "Postgres.users")], { stdout: "pipe" })
   const ask = {
     name: "Postgres",
     pidFile: path.join(folder, "run", "Postgres.pid"),
@@ -85,9 +89,8 @@ test("a server whose owner runs is not stopped by a process that cannot reach it
   }
   const acquire = Effect.scoped(shared(ask)).pipe(Effect.provide(Layer.provide(DataDir.layer, settingsOf(folder, []))))
   try {
-    fs.mkdirSync(path.join(folder, "run"))
+    for await (const _ of user.stdout) break
     fs.writeFileSync(ask.pidFile, `${server.pid}\n`)
-    fs.writeFileSync(path.join(folder, "run", "Postgres.owner"), `${owner.pid}\n`)
     const refused = await Effect.runPromise(
       Effect.gen(function* () {
         const fiber = yield* Effect.fork(Effect.flip(acquire))
@@ -95,15 +98,15 @@ test("a server whose owner runs is not stopped by a process that cannot reach it
         return yield* Fiber.join(fiber)
       }).pipe(Effect.provide(TestContext.TestContext))
     )
-    expect(refused.message).toContain(`The embedded Postgres server belongs to process ${owner.pid} and does not respond`)
+    expect(refused.message).toContain("The embedded Postgres server is used by another process and does not respond")
     expect(alive(server.pid)).toBe(true)
-    // Once the owner is gone, it is a leftover.
-    owner.kill("SIGKILL")
-    await owner.exited
+    // Once nobody uses it, it is a leftover.
+    user.kill("SIGKILL")
+    await user.exited
     expect(await Effect.runPromise(acquire)).toBe("another server")
     expect(alive(server.pid)).toBe(false)
   } finally {
-    for (const one of [server, owner]) one.kill("SIGKILL")
+    for (const one of [server, user]) one.kill("SIGKILL")
     fs.rmSync(folder, { recursive: true, force: true })
   }
 })
