@@ -59,7 +59,7 @@ export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState)
   AND NOT EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id
     AND NOT ${reachesEntity(sql, principal, sql.literal("we.entity_id"))})
   AND (${principal.vaultAllowlist}::text[] IS NULL OR (w.vault_ids IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM unnest(w.vault_ids) AS v (id) WHERE NOT ${allows(sql, principal.vaultAllowlist, sql.literal("v.id"))})))`
+    AND NOT EXISTS (SELECT 1 FROM unnest(w.vault_ids) AS v (id) WHERE (${allows(sql, principal.vaultAllowlist, sql.literal("v.id"))}) IS NOT TRUE)))`
 
 /**
  * True for a row of `events e` that the principal can see, `vault:read` aside. Who sees a vault sees all of its events, also
