@@ -56,6 +56,22 @@ const retryAfterOf = (header: string | null): number | undefined => {
 const textIn = (problem: Readonly<Record<string, unknown>>, name: string): string | undefined =>
   typeof problem[name] === "string" ? problem[name] : undefined
 
+/** JSON text; undefined if it is something else. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Content types of the API's files. */
+const FILES = /^(text\/csv|application\/x-ndjson)\b/i
+
+/** Whether this can be the result of an operation, and not a proxy's JSON: an object, and for a list one with a page. */
+const isResultOf = (route: Route, result: unknown): boolean =>
+  isRecord(result) && !Array.isArray(result) && (!route.pages || (Array.isArray(result["data"]) && isRecord(result["pagination"])))
+
 /** The error of a response. */
 export const errorOf = (response: Response, text: string): Error => {
   // Browsers hide the status and the location of a redirect that is not followed.
@@ -64,12 +80,7 @@ export const errorOf = (response: Response, text: string): Error => {
     const message = `${response.url} answered with a redirect${location === null ? "" : ` to ${location}`}. It is not followed, because the API key would be sent there: set baseUrl to the address of the service itself.`
     return new NoAnswerError("unexpected_answer", message, { status: response.status })
   }
-  let problem: unknown
-  try {
-    problem = JSON.parse(text)
-  } catch {
-    problem = undefined
-  }
+  const problem = parsed(text)
   if (!isRecord(problem) || typeof problem["code"] !== "string" || typeof problem["requestId"] !== "string") {
     const message = `${response.url} answered ${response.status} with a response that is not the API's`
     return new NoAnswerError("unexpected_answer", message, { status: response.status })
@@ -161,7 +172,8 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     let response: Response, text: string
     try {
       response = await send(request)
-      if (route.file && response.ok && response.body !== null) return downloadOf(response.body, timeout)
+      if (route.file && FILES.test(response.headers.get("content-type") ?? "") && response.ok && response.body !== null)
+        return downloadOf(response.body, timeout)
       text = await response.text()
     } catch (cause) {
       if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was aborted.", { cause })
@@ -172,13 +184,10 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     } finally {
       clearTimeout(timer)
     }
-    if (!response.ok) throw errorOf(response, text)
     if (response.status === 204) return undefined
-    try {
-      return JSON.parse(text)
-    } catch (cause) {
-      throw new NoAnswerError("unexpected_answer", `${response.url} returned a body that is not JSON`, { cause, status: response.status })
-    }
+    const result = parsed(text)
+    if (!response.ok || route.file || !isResultOf(route, result)) throw errorOf(response, text)
+    return result
   }
 
   return async (call: Call): Promise<unknown> => {

@@ -151,7 +151,15 @@ describe("errors", () => {
     await silent.stop(true)
     const page = () => new Response("<html>", { status: 502 })
     expect(await reason(client({ fetch: async () => page(), retries: 0 }).getVault("vault_a"))).toBe("unexpected_answer")
-    expect(await reason(client({ fetch: async () => new Response("<html>") }).getVault("vault_a"))).toBe("unexpected_answer")
+    for (const body of ["<html>", "null", "[]", "7"]) {
+      const gateway = client({ fetch: async () => new Response(body) })
+      expect([body, await reason(gateway.getVault("vault_a"))]).toEqual([body, "unexpected_answer"])
+      expect([body, await reason(gateway.exportTransactions("vault_a", { format: "csv" }))]).toEqual([body, "unexpected_answer"])
+    }
+    for (const body of ['{"status":"ok"}', '{"data":[]}', '{"data":{},"pagination":{}}']) {
+      const gateway = client({ fetch: async () => new Response(body) })
+      expect([body, await reason(gateway.listVaults())]).toEqual([body, "unexpected_answer"])
+    }
   })
 
   test("reading an export that stops is rejected after the timeout", async () => {
@@ -159,7 +167,10 @@ describe("errors", () => {
     const stopped = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
-      fetch: () => new Response(new ReadableStream<string>({ start: (stream) => stream.enqueue(row) }))
+      fetch: () => {
+        const body = new ReadableStream<string>({ start: (stream) => stream.enqueue(row) })
+        return new Response(body, { headers: { "content-type": "application/x-ndjson" } })
+      }
     })
     const rows: Array<string> = []
     const reading = async () => {

@@ -14,9 +14,11 @@ export const useTampering = (app: App) => {
       fetch: async ({ headers, url }) => {
         const { pathname, search } = new URL(url)
         const target = `${pathname}${search}`
-        const { status, text } = await app.get(target, undefined, { authorization: headers.get("authorization") ?? "" })
+        const { headers: answered, status, text } = await app.get(target, undefined, { authorization: headers.get("authorization") ?? "" })
         const changed = change(text, target)
-        return changed instanceof Response ? changed : new Response(changed, { status })
+        return changed instanceof Response
+          ? changed
+          : new Response(changed, { status, headers: { "content-type": answered.get("content-type") ?? "" } })
       }
     })
   })

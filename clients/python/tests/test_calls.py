@@ -8,6 +8,7 @@ import unittest
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from email.utils import format_datetime
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from unittest import mock
@@ -313,6 +314,11 @@ class Downloads(unittest.TestCase):
                 self.assertEqual(b"".join(file), b"a,b\n1,2\n")
             with client.export_transactions("vault_a", format="csv") as file, self.assertRaisesRegex(NoAnswerError, "incomplete"):
                 list(file)
+
+    def test_a_page_of_a_gateway_is_not_a_file(self) -> None:
+        page = httpx.Response(200, text="<html>", headers={"content-type": "text/html"})
+        export = partial(Scripted(page).client().export_transactions, "vault_a", format="csv")
+        self.assertEqual(reason(export), "unexpected_answer")
 
     def test_a_rejected_export_is_an_error_of_the_api(self) -> None:
         with self.assertRaises(CustodyError) as caught:

@@ -29,6 +29,7 @@ LONGEST_WAIT = 30.0
 LARGEST = 64 * 1024 * 1024
 """Largest response that is read into memory, in bytes: far larger than any of the API, however well it is compressed."""
 _JSON = "application/json, application/problem+json"
+_FILES = ("text/csv", "application/x-ndjson")
 
 
 class Caller:
@@ -95,7 +96,11 @@ class Caller:
     ) -> Download:
         request = self._request("GET", path, ids, query, None, request_id, None)
         request.headers["accept"] = f"{_JSON}, */*"
-        return Download(self._send(request, whole=False))
+        response = self._send(request, whole=False)
+        if response.headers.get("content-type", "").split(";")[0].strip().lower() not in _FILES:
+            response.close()
+            raise _unexpected(response, "it is not a file of the API")
+        return Download(response)
 
     def _request(
         self,
