@@ -36,8 +36,8 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
             SELECT n.id, n.organization_id, 0, decode(repeat('00', 32), 'hex'), to_timestamp(${today}::float8) - interval '1 day'
             FROM entities n WHERE n.organization_id = ${organizationId} ON CONFLICT (entity_id) DO NOTHING`
           yield* sql`
-            INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
-            SELECT c.entity_id, day, c.count, c.hash, ${stream.position}
+            INSERT INTO event_checkpoints (entity_id, at, count, hash, position, event_id)
+            SELECT c.entity_id, day, c.count, c.hash, ${stream.position}, ${stream.eventId}
             FROM entity_chains c, generate_series(c.sealed_until + interval '1 day', to_timestamp(${today}::float8), interval '1 day') AS day
             WHERE c.organization_id = ${organizationId} ON CONFLICT (entity_id, at) DO NOTHING`
           yield* sql`

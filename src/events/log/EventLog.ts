@@ -9,7 +9,7 @@ import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as Id from "../../values/Id.ts"
-import { extend } from "./chain.ts"
+import { extend, type Newest } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
 import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
@@ -29,8 +29,8 @@ export interface Stream {
   position: number
   /** The time in ms of the newest event's id; new events get later times. */
   clock: number
-  /** The newest event recorded under this lock. */
-  eventId?: string
+  /** The id of the newest event; null if there is none. */
+  eventId: string | null
 }
 
 /** Streams by organization, with the time of the lock. */
@@ -51,6 +51,7 @@ const decodeStreams = decodeRows(
   Schema.Struct({
     id: Schema.NullOr(Schema.String),
     position: Schema.NullOr(Schema.Number),
+    eventId: Schema.NullOr(Schema.String),
     clock: Schema.NullOr(Schema.Number),
     now: Schema.Number,
     version: Schema.Number,
@@ -66,14 +67,14 @@ const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: 
 export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
   const wanted = [...new Set(organizationIds)].sort()
   const rows = yield* decodeStreams(sql`
-    SELECT s.id, s.position, s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
+    SELECT s.id, s.position, s.event_id AS "eventId", s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
       (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
     FROM catalog_version v LEFT JOIN (
-      SELECT organization_id AS id, position, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
+      SELECT organization_id AS id, position, event_id, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
       FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`)
   const streams = rows.flatMap(
-    ({ clock, id, position }): ReadonlyArray<Stream> =>
-      id === null || position === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0) }]
+    ({ clock, eventId, id, position }): ReadonlyArray<Stream> =>
+      id === null || position === null ? [] : [{ organizationId: id, position, eventId, clock: Math.round(clock ?? 0) }]
   )
   const clock = Math.max(...rows.map((row) => Math.floor(row.now)))
   const idsFrom = Math.max(clock, ...streams.map((stream) => stream.clock + 1))
@@ -87,13 +88,13 @@ export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organ
 const extended = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   occurrences: ReadonlyArray<Occurrence<Kind>>,
-  made: { readonly ids: ReadonlyArray<string>; readonly positions: ReadonlyArray<number>; readonly payloads: ReadonlyArray<string> }
+  made: { readonly ids: ReadonlyArray<string>; readonly befores: ReadonlyArray<Newest>; readonly payloads: ReadonlyArray<string> }
 ) {
-  const links = occurrences.map(({ entityId }, index) => ({
-    entityId,
+  const links = made.befores.map((before, index) => ({
+    entityId: occurrences[index]?.entityId ?? "",
     payload: made.payloads[index] ?? "",
     at: Id.time(made.ids[index] ?? "") ?? 0,
-    before: (made.positions[index] ?? 1) - 1
+    before
   }))
   const entityIds = [...new Set(links.map(({ entityId }) => entityId))]
   const chains = yield* decodeChains(sql`
@@ -118,21 +119,21 @@ export const append = Effect.fnUntraced(function* (
 ) {
   if (occurrences.length === 0) return
   const end = Id.time(ids.at(-1) ?? "") ?? 0
-  const positions = occurrences.map(({ organizationId }, index) => {
+  const befores = occurrences.map(({ organizationId }, index): Newest => {
     const stream = streams.of.get(organizationId)
     if (stream === undefined) throw new Error(`the event stream of ${organizationId} is not locked`)
-    stream.clock = end
-    stream.eventId = ids[index] ?? ""
-    return ++stream.position
+    const { eventId, position } = stream
+    Object.assign(stream, { clock: end, eventId: ids[index] ?? "", position: position + 1 })
+    return { position, eventId }
   })
   const payloads = occurrences.map((one, index) => write(ids[index] ?? "", one))
-  const { chains, sealed } = yield* extended(sql, occurrences, { ids, positions, payloads })
+  const { chains, sealed } = yield* extended(sql, occurrences, { ids, befores, payloads })
   const touched = [...streams.of.values()].filter(({ clock }) => clock === end)
   const organizationOf = (entityId: string) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? ""
   const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
   yield* sql`
     WITH recorded AS MATERIALIZED (
-      SELECT *, clock_timestamp() AS at FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${positions}::bigint[],
+      SELECT *, clock_timestamp() AS at FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${befores.map(({ position }) => position + 1)}::bigint[],
         ${column((one) => one.entityId)}::text[], ${column((one) => one.vaultId)}::text[], ${column((one) => one.kind)}::text[],
         ${column((one) => kinds[one.kind].schemaVersion)}::int[], ${payloads}::text[],
         ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
@@ -155,15 +156,16 @@ export const append = Effect.fnUntraced(function* (
         AS n (entity_id, organization_id, count, hash, sealed_until)
       ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until
     ), sealed AS (
-      INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
-      SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position FROM unnest(${sealed.map((_) => _.entityId)}::text[],
+      INSERT INTO event_checkpoints (entity_id, at, count, hash, position, event_id)
+      SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position, n.event_id FROM unnest(${sealed.map((_) => _.entityId)}::text[],
         ${sealed.map((_) => _.at)}::float8[], ${sealed.map((_) => _.count)}::bigint[], ${sealed.map((_) => _.hash)}::bytea[],
-        ${sealed.map((_) => _.position)}::bigint[]) AS n (entity_id, at, count, hash, position)
+        ${sealed.map((_) => _.newest.position)}::bigint[], ${sealed.map((_) => _.newest.eventId)}::text[])
+        AS n (entity_id, at, count, hash, position, event_id)
       ON CONFLICT (entity_id, at) DO NOTHING
     ), moved AS (
       UPDATE event_streams s SET position = m.position, event_id = m.event_id, clock = to_timestamp(m.clock / 1000)
       FROM unnest(${touched.map((_) => _.organizationId)}::text[], ${touched.map((_) => _.position)}::bigint[],
-        ${touched.map((_) => _.eventId ?? null)}::text[], ${touched.map((_) => _.clock)}::float8[])
+        ${touched.map((_) => _.eventId)}::text[], ${touched.map((_) => _.clock)}::float8[])
         AS m (organization_id, position, event_id, clock)
       WHERE s.organization_id = m.organization_id
     )

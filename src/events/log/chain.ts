@@ -16,6 +16,14 @@ export interface Chain {
   readonly sealedUntil: number
 }
 
+/** An organization's newest event at some time. */
+export interface Newest {
+  /** Its position; 0 if there is none. */
+  readonly position: number
+  /** Its id; null if there is none. */
+  readonly eventId: string | null
+}
+
 /** A chain at a midnight. */
 export interface Sealed {
   readonly entityId: string
@@ -23,8 +31,8 @@ export interface Sealed {
   readonly at: number
   readonly count: number
   readonly hash: Buffer
-  /** The organization's position at that time: every event of the entity up to it is counted, and none after it. */
-  readonly position: number
+  /** The organization's newest event at that time: every event of the entity up to it is counted, and none after it. */
+  readonly newest: Newest
 }
 
 /** The hash of a chain without events. */
@@ -50,8 +58,8 @@ export interface Link {
   readonly payload: string
   /** When it was recorded, in ms. */
   readonly at: number
-  /** The organization's position before it. */
-  readonly before: number
+  /** The organization's newest event before it. */
+  readonly before: Newest
 }
 
 /** Adds events in order. Returns the changed chains, and the checkpoints of the midnights between the events. */
@@ -61,7 +69,7 @@ export const extend = (known: ReadonlyArray<Chain>, links: ReadonlyArray<Link>) 
   for (const { at, before, entityId, payload } of links) {
     const { count, hash, sealedUntil } = chains.get(entityId) ?? { count: 0, hash: ZERO, sealedUntil: midnight(at) }
     const today = Math.max(sealedUntil, midnight(at))
-    for (let day = sealedUntil + DAY; day <= today; day += DAY) sealed.push({ entityId, at: day, count, hash, position: before })
+    for (let day = sealedUntil + DAY; day <= today; day += DAY) sealed.push({ entityId, at: day, count, hash, newest: before })
     chains.set(entityId, { entityId, count: count + 1, hash: next(hash, payload), sealedUntil: today })
   }
   const changed = new Set(links.map(({ entityId }) => entityId))

@@ -14,15 +14,16 @@ const Row = Schema.Struct({
   hash: Bytes,
   /** UTC ISO 8601. */
   at: Schema.String,
-  /** The organization's position at that time. */
-  position: Schema.Number
+  /** The position and the id of the organization's newest event at that time. */
+  position: Schema.Number,
+  eventId: Schema.NullOr(Schema.String)
 })
 export type CheckpointRow = typeof Row.Type
 
 const decode = decodeRows(Row)
 const decodeSeen = decodeRows(Schema.Struct({ seen: Schema.Boolean }))
 const decodeLatest = decodeRows(
-  Schema.Struct({ count: Schema.NullOr(Schema.Number), hash: Schema.NullOr(Bytes), at: Schema.String, position: Schema.Number })
+  Schema.Struct({ ...Row.omit("entityId").fields, count: Schema.NullOr(Schema.Number), hash: Schema.NullOr(Bytes) })
 )
 
 export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/CheckpointsRepo", {
@@ -44,7 +45,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
       list: (entityId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<CheckpointRow>> =>
         Effect.orDie(
           decode(sql`
-          SELECT entity_id AS "entityId", count, hash, at, position FROM event_checkpoints
+          SELECT entity_id AS "entityId", count, hash, at, position, event_id AS "eventId" FROM event_checkpoints
           WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC LIMIT ${take}`)
         ),
 
@@ -52,13 +53,13 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
       latest: (principal: PrincipalState, entityId: string): Effect.Effect<CheckpointRow> =>
         Effect.flatMap(
           decodeLatest(sql`
-            SELECT c.count, c.hash, date_trunc('milliseconds', clock_timestamp()) AS at, s.position
+            SELECT c.count, c.hash, date_trunc('milliseconds', clock_timestamp()) AS at, s.position, s.event_id AS "eventId"
             FROM event_streams s LEFT JOIN entity_chains c ON c.entity_id = ${entityId}
             WHERE s.organization_id = ${principal.organizationId}`),
           ([row]) =>
             row === undefined
               ? Effect.dieMessage("an organization has no event stream")
-              : Effect.succeed({ entityId, at: row.at, position: row.position, count: row.count ?? 0, hash: row.hash ?? ZERO })
+              : Effect.succeed({ ...row, entityId, count: row.count ?? 0, hash: row.hash ?? ZERO })
         ).pipe(Effect.orDie)
     }
   })

@@ -29,12 +29,12 @@ export const layer = HttpApiBuilder.group(
     const pages = yield* Pages
     const checkpoints = yield* CheckpointsRepo
 
-    const signed = ({ organizationId }: PrincipalState, { at, count, entityId, hash, position }: CheckpointRow) => {
+    const signed = ({ organizationId }: PrincipalState, { at, count, entityId, eventId, hash, position }: CheckpointRow) => {
       const statement = { entityId, count, hash: hash.toString("hex"), at }
       const time = Date.parse(at) - LONGEST_WRITE
       return Effect.map(signing.sign({ iss: signing.issuer, ...statement }), (jws) => ({
         ...statement,
-        resumeCursor: time < oldestTime() ? null : seal(master, organizationId, { position, at: time, id: null }),
+        resumeCursor: time < oldestTime() ? null : seal(master, organizationId, { position, at: time, id: eventId }),
         jws
       }))
     }

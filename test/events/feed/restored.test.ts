@@ -36,14 +36,21 @@ test("a cursor is gone where the log has another event at its place", async () =
   await record(3)
   const before = await position()
   const kept = await cursorNow()
-  await record(5)
+  await record(4)
+  // The next event passes a midnight.
+  await app.sql("UPDATE entity_chains SET sealed_until = date_trunc('day', now(), 'UTC') - interval '1 day'")
+  await record(1)
   const inside = (await app.get(`${FEED}?limit=2&after=${kept}`, key)).json.resumeCursor
   const atEnd = await cursorNow()
+  const [sealed] = (await app.get("/v1/event-checkpoints?entityId=entity_a", key)).json.data
+  const latest = (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json
+  expect([sealed.count, latest.count]).toEqual([before + 4, before + 5])
+  const later = [inside, atEnd, sealed.resumeCursor, latest.resumeCursor]
   await restoreTo(before)
   // Beyond the end of the restored log.
-  for (const cursor of [inside, atEnd]) expect((await read(`&after=${cursor}`)).json).toMatchObject({ status: 410, code: "cursor_gone" })
+  for (const cursor of later) expect((await read(`&after=${cursor}`)).json).toMatchObject({ status: 410, code: "cursor_gone" })
   await record(7)
-  for (const cursor of [inside, atEnd]) {
+  for (const cursor of later) {
     const gone = await read(`&after=${cursor}`)
     expect(gone.json).toMatchObject({ status: 410, code: "cursor_gone" })
     expect((await app.get(`${FEED}/stream?after=${cursor}`, key)).status).toBe(410)

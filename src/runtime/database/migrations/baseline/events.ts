@@ -104,8 +104,9 @@ CREATE TABLE event_checkpoints (
   at timestamptz(3) NOT NULL,
   count bigint NOT NULL CHECK (count >= 0),
   hash bytea NOT NULL CHECK (length(hash) = 32),
-  -- The organization's position at that time.
+  -- The organization's newest event at that time.
   position bigint NOT NULL,
+  event_id text COLLATE "C",
   PRIMARY KEY (entity_id, at)
 );
 `
