@@ -147,19 +147,22 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
        */
       begin: (userId: string, secondFactor: FactorUsed, before?: SessionState) =>
         Effect.gen(function* () {
+          // Before the other is deleted: whoever ends all sessions meanwhile finds one of the two.
+          const { body, cookies } = yield* identity.startSession(userId)
+          const token = body["token"]
+          if (typeof token !== "string") return yield* signedOut()
           const gone = yield* Effect.orDie(
             decodeIds(sql`
               DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before?.id ?? ""} OR ${over}) RETURNING s.id`)
           )
-          const ended = before !== undefined && !gone.some(({ id }) => id === before.id)
-          if (ended) return yield* signedOut()
-          const { body, cookies } = yield* identity.startSession(userId)
-          const token = body["token"]
-          if (typeof token !== "string") return yield* signedOut()
+          if (before !== undefined && !gone.some(({ id }) => id === before.id)) {
+            yield* Effect.orDie(sql`DELETE FROM portal_sessions WHERE token = ${token}`)
+            return yield* signedOut()
+          }
           yield* Effect.gen(function* () {
             const [begun] = yield* decodeIds(sql`
               UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
-            // A deactivation has ended it already.
+            // It was ended already.
             if (begun === undefined) return yield* signedOut()
             const actor: Actor = { type: "session", id: begun.id, userId }
             yield* recordOfUser(sql, userId, actor, "account.signed_in", { secondFactor: { old: null, new: secondFactor } })

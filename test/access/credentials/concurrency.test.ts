@@ -72,6 +72,22 @@ test("a key created while its user is deactivated is revoked and stays revoked",
   }
 })
 
+test("a second factor that the end of all sessions overtakes leaves no session", async () => {
+  await app.feed([user("user_robbed", "org_a", ["vault_a"])])
+  const visitor = await signedIn(app, "user_robbed")
+  const thief = new Visitor(app)
+  expect((await thief.request("POST", "/api/sign-in", { email: "user_robbed@example.com", password: PASSWORD })).status).toBe(200)
+  const entering = await beside(["SELECT 1 FROM users WHERE id = 'user_robbed' FOR UPDATE"], async () => {
+    const entered = thief.request("POST", "/api/sign-in/second-factor", { code: visitor.backupCode() })
+    await until("the session waits", () => waiting(1))
+    expect((await visitor.request("POST", "/api/sessions/end-all", {})).status).toBe(200)
+    return () => entered
+  })
+  expect(await entering()).toMatchObject({ status: 401, json: { code: "signed_out" } })
+  expect(await thief.state()).toBe("signed_out")
+  expect(await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = 'user_robbed'")).toEqual([])
+})
+
 describe("a sign-in that a deactivation overtakes leaves no session", () => {
   /** Signs in while the user is being deactivated, and returns the refusal and the sessions after a reactivation. */
   const overtaken = async (userId: string, enter: () => Promise<Answer>) => {

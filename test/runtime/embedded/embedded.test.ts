@@ -219,7 +219,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(left()).toEqual([])
   })
 
-  test("keeps the servers of a process when the one that started them ends, and after a command", async () => {
+  test("keeps servers that a process uses when others end", async () => {
     for (const signal of ["SIGKILL", "SIGTERM"] as const) {
       service = await start()
       const other = await start({}, ["--roles", "api"])
