@@ -119,6 +119,8 @@ export const breakSilent = (pool: pg.Pool, statement: Duration.Duration): void =
   })
 }
 
+const ignore = () => {}
+
 /** How `@effect/sql-pg` cancels the statement of an interrupted fiber. */
 const CANCEL = /^SELECT pg_cancel_backend\((\d+)\)$/
 
@@ -151,7 +153,10 @@ export const cancelInterruptedOnly = (pool: pg.Pool): void => {
           return callback()
         }
         const pass = target.holdAnswers()
+        // The statement fails with it. Without a listener, as with one that the pool lends, it would end the process.
+        client.on("error", ignore)
         client.query(text, (cause: Error | undefined) => {
+          client.off("error", ignore)
           release(cause)
           pass()
           callback(cause)

@@ -4,6 +4,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber, ManagedRuntime, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../../src/runtime/database/Database.ts"
+import { Proxy } from "../../support/proxy.ts"
 import { until } from "../../support/receiver.ts"
 import { dropDatabase, freshDatabase } from "../../support/servers.ts"
 
@@ -79,5 +80,30 @@ test("a statement that ends while it is being canceled keeps its connection unti
     const answers = await runtime.runPromise(Effect.all([sleep(0.001), sleep(0.001), sleep(0.001)], { concurrency: 3 }))
     expect(answers.flat().map((row) => (row as { readonly one: number }).one)).toEqual([1, 1, 1])
     await interruption
+  }
+})
+
+test("a connection that is lost while it sends a cancellation only fails", async () => {
+  const proxy = new Proxy(url)
+  await proxy.open()
+  const behind = ManagedRuntime.make(Database.layer(Redacted.make(proxy.url), { ...Database.pools.command, connections: 2 }))
+  const run = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
+  try {
+    await behind.runPromise(Effect.all([run("SELECT pg_sleep(0.1)"), run("SELECT pg_sleep(0.1)")], { concurrency: 2 }))
+    await take(4)
+    const fiber = behind.runFork(run("SELECT pg_advisory_xact_lock_shared(4)"))
+    await waitFor(4)
+    proxy.silence()
+    const interruption = behind.runPromise(Fiber.interrupt(fiber))
+    // The cancellation is on its way on the other connection.
+    await Bun.sleep(50)
+    await proxy.cut()
+    await interruption
+    await giveBack(4)
+    await proxy.open()
+    expect(await behind.runPromise(run("SELECT 1 AS one"))).toEqual([{ one: 1 }])
+  } finally {
+    await behind.dispose()
+    await proxy.cut()
   }
 })
