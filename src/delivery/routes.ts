@@ -1,5 +1,6 @@
 /** The API's routes of webhooks, deliveries and recoveries, with what they need. Spec: Webhook operations. */
 import { Layer } from "effect"
+import { AccessChecks } from "../access/credentials/AccessChecks.ts"
 import { EventsRepo } from "../events/log/EventsRepo.ts"
 import { DeliveriesRepo } from "./deliveries/DeliveriesRepo.ts"
 import * as deliveries from "./deliveries/handlers.ts"
@@ -15,5 +16,11 @@ import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 
 export const layer = Layer.mergeAll(webhooks.layer, deliveries.layer, recoveries.layer).pipe(
   Layer.provide([Webhooks.layer, WebhookPreview.layer, Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
-  Layer.provide([WebhooksRepo.layer, DeliveriesRepo.layer, EventsRepo.layer, Layer.provide(Pings.layer, WorkflowStarter.layer)])
+  Layer.provide([
+    WebhooksRepo.layer,
+    DeliveriesRepo.layer,
+    EventsRepo.layer,
+    AccessChecks.layer,
+    Layer.provide(Pings.layer, WorkflowStarter.layer)
+  ])
 )

@@ -8,6 +8,7 @@ import { callerOf, Principal } from "../../access/credentials/Principal.ts"
 import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
+import { withBody } from "../../access/visibility/withBody.ts"
 import { Api } from "../../app/Api.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import * as Body from "../../http/Body.ts"
@@ -30,6 +31,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
     const inTurn = yield* turns
+    const bodied = yield* withBody
     const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const events = yield* EventsRepo
@@ -85,14 +87,14 @@ export const layer = HttpApiBuilder.group(
         "redeliver",
         handler("redeliver", ({ path: { deliveryId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(requireRedeliverable(sql, principal, deliveryId))
+            yield* inTurn(requireRedeliverable(sql, yield* Principal, deliveryId))
+            const { principal } = yield* bodied(Body.none)
+            yield* requireManage(principal)
             const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), (delivery) => ({
               status: 202,
               body: delivery
             }))
-            yield* Body.none
             return yield* inTurn(Idempotency.once(sql, callerOf(principal), Idempotency.NO_BODY, made))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
@@ -109,9 +111,10 @@ export const layer = HttpApiBuilder.group(
               Effect.gen(function* () {
                 if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
                 yield* requireManage(principal)
-                const { eventKind } = yield* Body.optional(PingWebhook)
+                const { body, principal: caller } = yield* bodied(Body.optional(PingWebhook))
+                yield* requireManage(caller)
                 yield* spendPing(webhookId)
-                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(principal, webhookId, eventKind))))
+                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(caller, webhookId, body.eventKind))))
               })
             )
           }).pipe(dieOnSql)

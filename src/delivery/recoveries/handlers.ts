@@ -5,6 +5,7 @@ import { Effect, Option } from "effect"
 import { callerOf, Principal, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
+import { withBody } from "../../access/visibility/withBody.ts"
 import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
@@ -26,6 +27,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
     const inTurn = yield* turns
+    const bodied = yield* withBody
     const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const repo = yield* RecoveriesRepo
@@ -37,11 +39,12 @@ export const layer = HttpApiBuilder.group(
 
     const commanded = <A, E, R>(recoveryId: string, act: (principal: PrincipalState, recoveryId: string) => Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
-        const principal = yield* Principal
+        const before = yield* Principal
         // Whether it exists and the caller may change it is checked before the body.
-        if (Option.isNone(yield* inTurn(repo.find(principal, recoveryId)))) return yield* notFound()
+        if (Option.isNone(yield* inTurn(repo.find(before, recoveryId)))) return yield* notFound()
+        yield* requireManage(before)
+        const { principal } = yield* bodied(Body.none)
         yield* requireManage(principal)
-        yield* Body.none
         return yield* inTurn(act(principal, recoveryId))
       }).pipe(dieOnSql)
 
@@ -50,10 +53,10 @@ export const layer = HttpApiBuilder.group(
         "createRecovery",
         handler("createRecovery", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
             // Whether the webhook exists and the caller may manage it is checked before the body.
-            yield* inTurn(recoveries.requireManageable(principal, webhookId))
-            const text = yield* Body.read()
+            yield* inTurn(recoveries.requireManageable(yield* Principal, webhookId))
+            const { body: text, principal } = yield* bodied(Body.read())
+            yield* requireManage(principal)
             return yield* inTurn(
               Effect.flatMap(decodeCreation(text), (body) => {
                 const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))

@@ -6,6 +6,7 @@ import { Effect, Option, Schema } from "effect"
 import { callerOf, Principal, type PrincipalState, requireSecondFactor } from "../../access/credentials/Principal.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
+import { withBody } from "../../access/visibility/withBody.ts"
 import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
@@ -31,6 +32,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
     const inTurn = yield* turns
+    const bodied = yield* withBody
     const pages = yield* Pages
     const repo = yield* WebhooksRepo
     const webhooks = yield* Webhooks
@@ -53,8 +55,8 @@ export const layer = HttpApiBuilder.group(
         "createWebhook",
         handler("createWebhook", () =>
           Effect.gen(function* () {
-            const principal = yield* Principal
-            const text = yield* Body.read()
+            const { body: text, principal } = yield* bodied(Body.read())
+            yield* requireManage(principal)
             // The secret is not returned again for a webhook that is deleted, or that the caller no longer sees.
             const isShown = (made: unknown) =>
               Effect.map(isWebhook(made) ? repo.find(principal, made.id) : Effect.succeedNone, Option.isSome)
@@ -74,8 +76,7 @@ export const layer = HttpApiBuilder.group(
         "previewWebhook",
         handler("previewWebhook", () =>
           Effect.gen(function* () {
-            const principal = yield* Principal
-            const text = yield* Body.read()
+            const { body: text, principal } = yield* bodied(Body.read())
             return jsonText(yield* inTurn(Effect.flatMap(decodePreview(text), (body) => preview.of(principal, body))))
           }).pipe(dieOnSql)
         )
@@ -110,10 +111,10 @@ export const layer = HttpApiBuilder.group(
         "updateWebhook",
         handler("updateWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
             // Existence and permission are checked before the body.
-            const known = yield* inTurn(requireManageable(principal, webhookId))
-            const text = yield* Body.read(["application/json", "application/merge-patch+json"])
+            const known = yield* inTurn(requireManageable(yield* Principal, webhookId))
+            const { body: text, principal } = yield* bodied(Body.read(["application/json", "application/merge-patch+json"]))
+            yield* requireManage(principal)
             const updated = inTurn(
               Effect.flatMap(decodePatch(text), (patch) => {
                 // A new URL could send data to a third party.
@@ -131,9 +132,9 @@ export const layer = HttpApiBuilder.group(
         "deleteWebhook",
         handler("deleteWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
-            yield* inTurn(requireManageable(principal, webhookId))
-            yield* Body.none
+            yield* inTurn(requireManageable(yield* Principal, webhookId))
+            const { principal } = yield* bodied(Body.none)
+            yield* requireManage(principal)
             yield* inTurn(webhooks.delete(principal, webhookId))
           }).pipe(dieOnSql)
         ),
@@ -143,10 +144,10 @@ export const layer = HttpApiBuilder.group(
         "rotateSecret",
         handler("rotateSecret", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), requireSecondFactor()))
-            const asked = yield* Body.optional(RotateSecret)
+            yield* inTurn(Effect.zipRight(requireManageable(yield* Principal, webhookId), requireSecondFactor()))
+            const { body: asked, principal } = yield* bodied(Body.optional(RotateSecret))
+            yield* requireManage(principal)
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId, asked), (body) => ({ status: 200, body }))
             const sent = asked.expirePrevious === undefined ? Idempotency.NO_BODY : asked
             return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))
