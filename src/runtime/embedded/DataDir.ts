@@ -73,11 +73,12 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       }
     }
 
-    /** Polled, so that waiting does not block the process. */
-    const startLock: Effect.Effect<Database> = Effect.suspend(() => {
-      const lock = lockAlone(path.join(run, "start.lock"))
-      return lock === undefined ? Effect.zipRight(Effect.interruptible(Effect.sleep("50 millis")), startLock) : Effect.succeed(lock)
-    })
+    /** Polled with this wait, so that waiting does not block the process. */
+    const startLock = (wait: Effect.Effect<void>): Effect.Effect<Database> =>
+      Effect.suspend(() => {
+        const lock = lockAlone(path.join(run, "start.lock"))
+        return lock === undefined ? Effect.zipRight(wait, startLock(wait)) : Effect.succeed(lock)
+      })
 
     return {
       root,
@@ -94,10 +95,13 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       },
       /** Runs the effect under a lock on this `DATA_DIR`; the lock of a process that dies is released. */
       exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-        Effect.acquireUseRelease(
-          Effect.zipRight(Effect.sync(make), startLock),
-          () => effect,
-          (lock) => Effect.sync(() => lock.close())
+        // A start can be interrupted while it waits, but not the release of a server at the end of a program that was interrupted.
+        Effect.uninterruptibleMask((restore) =>
+          Effect.acquireUseRelease(
+            Effect.zipRight(Effect.sync(make), startLock(restore(Effect.sleep("50 millis")))),
+            () => restore(effect),
+            (lock) => Effect.sync(() => lock.close())
+          )
         ),
       /** A secret in its own file, created by `generate` if missing. */
       secret: (name: string, generate: () => string): Redacted.Redacted => {

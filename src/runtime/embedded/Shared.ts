@@ -56,12 +56,10 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     return { value, use: lockTogether(users) }
   })
 
-  const release = (use: { readonly close: () => void }) =>
-    Effect.gen(function* () {
-      use.close()
-      const pid = live()
-      if (pid !== undefined && !isLocked(users)) yield* Process.stop(ask, pid)
-    })
+  const stopUnused = Effect.suspend(() => {
+    const pid = live()
+    return pid === undefined || isLocked(users) ? Effect.void : Process.stop(ask, pid)
+  })
 
   /** Logs that the server ended although it was used: only a start of the program starts it again. */
   const watch = Effect.sync(live).pipe(
@@ -76,7 +74,12 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const { use, value } = yield* restore(dataDir.exclusively(take))
-      yield* Effect.addFinalizer(() => dataDir.exclusively(release(use)))
+      yield* Effect.addFinalizer(() =>
+        Effect.zipRight(
+          Effect.sync(() => use.close()),
+          dataDir.exclusively(stopUnused)
+        )
+      )
       // Ends with the scope, before the server is stopped.
       yield* Effect.forkScoped(Effect.interruptible(watch))
       return value

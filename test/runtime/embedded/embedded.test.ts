@@ -234,6 +234,14 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   })
 
+  test("leaves no server when processes that share it end together", async () => {
+    for (let round = 0; round < 3; round++) {
+      const [one, two] = [await start(), await start({}, ["--roles", "api"])]
+      expect(await Promise.all([one.end("SIGTERM"), two.end("SIGTERM")])).toEqual([0, 0])
+      expect(left()).toEqual([])
+    }
+  })
+
   test("reports a server that was killed, and starts it again with the program", async () => {
     service = await start()
     await service.end("SIGKILL")
