@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { lockAlone } from "../../../src/runtime/embedded/fileLock.ts"
 import { alive } from "../../../src/runtime/embedded/Process.ts"
 import { baseEnv, cli, type Process, startProcess } from "../../support/app.ts"
 import { processesOf } from "../../support/processes.ts"
@@ -234,12 +235,15 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   })
 
-  test("leaves no server when processes that share it end together", async () => {
-    for (let round = 0; round < 3; round++) {
-      const [one, two] = [await start(), await start({}, ["--roles", "api"])]
-      expect(await Promise.all([one.end("SIGTERM"), two.end("SIGTERM")])).toEqual([0, 0])
-      expect(left()).toEqual([])
-    }
+  test("stops its servers at a signal, also while another process holds the lock", async () => {
+    service = await start()
+    const lock = lockAlone(run("start.lock"))
+    const ended = service.end("SIGTERM")
+    // It waits for the lock and does not give up.
+    expect(await Promise.race([ended, Bun.sleep(3_000)])).toBeUndefined()
+    lock?.close()
+    expect(await ended).toBe(0)
+    expect(left()).toEqual([])
   })
 
   test("reports a server that was killed, and starts it again with the program", async () => {
