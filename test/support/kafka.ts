@@ -80,8 +80,17 @@ group.initial.rebalance.delay.ms=0
     fs.rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  create(topic: string, partitions: number) {
-    return this.#admin?.createTopics({ topics: [topic], partitions, replicas: 1 })
+  /** Creates a topic. The broker serves its partitions a moment after it has answered. */
+  async create(topic: string, partitions: number): Promise<void> {
+    const admin = this.#admin
+    await admin?.createTopics({ topics: [topic], partitions, replicas: 1 })
+    const asked = Array.from({ length: partitions }, (_, partitionIndex) => ({ partitionIndex, timestamp: -1n }))
+    await until(`the topic ${topic}`, () =>
+      admin?.listOffsets({ topics: [{ name: topic, partitions: asked }] }).then(
+        () => true,
+        () => false
+      )
+    )
   }
 
   delete(topic: string) {

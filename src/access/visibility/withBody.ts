@@ -1,22 +1,26 @@
 /**
- * Requests with a body. A body may take ten seconds, so its caller is read again after it: meanwhile a key may have been revoked, a
- * session ended or a user demoted. Spec: Authentication 5 to 7, 10.
+ * Requests with a body. A body may take ten seconds: meanwhile a key may have been revoked, a session ended, a user demoted or a
+ * webhook hidden from the caller. So what the request requires is checked before it and after it. Spec: Authentication 5 to 7, 10, 12.
  */
 import { Effect } from "effect"
 import { problem } from "../../http/Problem.ts"
 import { AccessChecks } from "../credentials/AccessChecks.ts"
-import { Principal } from "../credentials/Principal.ts"
+import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 
-/** Reads a body, and then the request's caller as it is now. Dies with 401 if the key or session cannot be used any more. */
+/**
+ * Reads a body, and then the request's caller as it is now. Dies with 401 if the key or session cannot be used any more.
+ * `require` checks what the caller may do, before the body and again after it, and returns what it found then.
+ */
 export const withBody = Effect.map(
   AccessChecks,
   ({ current }) =>
-    <A, E, R>(read: Effect.Effect<A, E, R>) =>
+    <A, E, R, B, F, S>(require: (principal: PrincipalState) => Effect.Effect<A, E, R>, read: Effect.Effect<B, F, S>) =>
       Effect.gen(function* () {
         const before = yield* Principal
+        yield* require(before)
         const body = yield* read
         const principal = (yield* current([before])).get(before)
-        if (principal !== undefined) return { body, principal }
+        if (principal !== undefined) return { body, principal, found: yield* require(principal) }
         return yield* Effect.die(
           before.keyId === null
             ? problem("signed_out", "Sign in to continue.")

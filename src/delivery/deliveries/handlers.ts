@@ -7,7 +7,6 @@ import { Effect, Option } from "effect"
 import { callerOf, Principal } from "../../access/credentials/Principal.ts"
 import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
 import { reads, turns } from "../../access/visibility/Admission.ts"
-import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { withBody } from "../../access/visibility/withBody.ts"
 import { Api } from "../../app/Api.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
@@ -20,7 +19,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { PingWebhook } from "../webhooks/Webhook.ts"
-import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { requireManageable, WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { PINGS_A_MINUTE, Pings } from "./Pings.ts"
 import { redeliver, requireRedeliverable } from "./redeliver.ts"
@@ -88,9 +87,7 @@ export const layer = HttpApiBuilder.group(
         handler("redeliver", ({ path: { deliveryId } }) =>
           Effect.gen(function* () {
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(requireRedeliverable(sql, yield* Principal, deliveryId))
-            const { principal } = yield* bodied(Body.none)
-            yield* requireManage(principal)
+            const { principal } = yield* bodied((caller) => inTurn(requireRedeliverable(sql, caller, deliveryId)), Body.none)
             const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), (delivery) => ({
               status: 202,
               body: delivery
@@ -104,17 +101,17 @@ export const layer = HttpApiBuilder.group(
         "pingWebhook",
         handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const principal = yield* Principal
+            const { organizationId } = yield* Principal
             // Before anything takes a turn at the database: pings beyond the limit are answered at once.
             return yield* pings.inFlight(
-              principal.organizationId,
+              organizationId,
               Effect.gen(function* () {
-                if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
-                yield* requireManage(principal)
-                const { body, principal: caller } = yield* bodied(Body.optional(PingWebhook))
-                yield* requireManage(caller)
+                const { body, principal } = yield* bodied(
+                  (caller) => inTurn(requireManageable(webhooks, caller, webhookId)),
+                  Body.optional(PingWebhook)
+                )
                 yield* spendPing(webhookId)
-                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(caller, webhookId, body.eventKind))))
+                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(principal, webhookId, body.eventKind))))
               })
             )
           }).pipe(dieOnSql)

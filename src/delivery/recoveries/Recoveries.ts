@@ -122,17 +122,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         })
       )
 
-    /** Rejects callers who cannot see the webhook, then those who may not manage webhooks. */
-    const requireManageable = Effect.fn("Recoveries.requireManageable")(function* (principal: PrincipalState, webhookId: string) {
-      const rows =
-        yield* sql`SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
-      if (rows.length === 0) return yield* notFound()
-      yield* requireManage(principal)
-    })
-
     return {
-      requireManageable,
-
       /** Creates a recovery, which a dispatcher starts. Call it in a transaction. */
       create: Effect.fn("Recoveries.create")(function* (principal: PrincipalState, webhookId: string, body: CreateRecovery) {
         const [webhook] = yield* decodeWebhooks(sql`

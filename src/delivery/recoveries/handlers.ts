@@ -14,7 +14,7 @@ import { answerJson, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
-import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { requireManageable, WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { Recoveries } from "./Recoveries.ts"
 import { RecoveriesRepo, recoveryJson } from "./RecoveriesRepo.ts"
 import { CreateRecovery } from "./Recovery.ts"
@@ -37,14 +37,15 @@ export const layer = HttpApiBuilder.group(
 
     const mutation = { uninterruptible: true }
 
+    const changeable = (recoveryId: string) => (principal: PrincipalState) =>
+      Effect.gen(function* () {
+        if (Option.isNone(yield* inTurn(repo.find(principal, recoveryId)))) return yield* notFound()
+        yield* requireManage(principal)
+      })
+
     const commanded = <A, E, R>(recoveryId: string, act: (principal: PrincipalState, recoveryId: string) => Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
-        const before = yield* Principal
-        // Whether it exists and the caller may change it is checked before the body.
-        if (Option.isNone(yield* inTurn(repo.find(before, recoveryId)))) return yield* notFound()
-        yield* requireManage(before)
-        const { principal } = yield* bodied(Body.none)
-        yield* requireManage(principal)
+        const { principal } = yield* bodied(changeable(recoveryId), Body.none)
         return yield* inTurn(act(principal, recoveryId))
       }).pipe(dieOnSql)
 
@@ -53,10 +54,8 @@ export const layer = HttpApiBuilder.group(
         "createRecovery",
         handler("createRecovery", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            // Whether the webhook exists and the caller may manage it is checked before the body.
-            yield* inTurn(recoveries.requireManageable(yield* Principal, webhookId))
-            const { body: text, principal } = yield* bodied(Body.read())
-            yield* requireManage(principal)
+            const manageable = (caller: PrincipalState) => inTurn(requireManageable(webhooks, caller, webhookId))
+            const { body: text, principal } = yield* bodied(manageable, Body.read())
             return yield* inTurn(
               Effect.flatMap(decodeCreation(text), (body) => {
                 const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))

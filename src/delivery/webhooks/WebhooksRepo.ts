@@ -2,8 +2,10 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Record, Schema, Struct } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { seesWebhook } from "../../access/visibility/visibility.ts"
 import { jsonOfRow, type Key, type Searched, upToLast } from "../../http/Page.ts"
+import { notFound } from "../../http/Problem.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
@@ -195,6 +197,18 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
 }) {
   static readonly layer = this.Default
 }
+
+/** The webhook. Fails with 404 if the caller cannot see it, then with 403 if the caller may not manage webhooks. */
+export const requireManageable = Effect.fn("WebhooksRepo.requireManageable")(function* (
+  repo: WebhooksRepo,
+  principal: PrincipalState,
+  webhookId: string
+) {
+  const found = yield* repo.find(principal, webhookId)
+  if (Option.isNone(found)) return yield* notFound()
+  yield* requireManage(principal)
+  return found.value
+})
 
 const healthOf = (row: HealthRow, counts: Omit<Counts, "id"> = { ...row, heldDeliveries: 0 }): Health => {
   const { heldDeliveries, pendingDeliveries } = counts

@@ -19,7 +19,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import { CreateWebhook, PreviewWebhook, RotateSecret, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
-import { WebhooksRepo, webhookJson } from "./WebhooksRepo.ts"
+import { requireManageable, WebhooksRepo, webhookJson } from "./WebhooksRepo.ts"
 
 const isWebhook = Schema.is(Schema.Struct({ id: Schema.String }))
 const decodeCreation = Body.decode(CreateWebhook),
@@ -43,20 +43,14 @@ export const layer = HttpApiBuilder.group(
 
     const mutation = { uninterruptible: true }
 
-    const requireManageable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
-      const found = yield* repo.find(principal, webhookId)
-      if (Option.isNone(found)) return yield* notFound()
-      yield* requireManage(principal)
-      return found.value
-    })
+    const manageable = (webhookId: string) => (principal: PrincipalState) => inTurn(requireManageable(repo, principal, webhookId))
 
     return handlers
       .handleRaw(
         "createWebhook",
         handler("createWebhook", () =>
           Effect.gen(function* () {
-            const { body: text, principal } = yield* bodied(Body.read())
-            yield* requireManage(principal)
+            const { body: text, principal } = yield* bodied(requireManage, Body.read())
             // The secret is not returned again for a webhook that is deleted, or that the caller no longer sees.
             const isShown = (made: unknown) =>
               Effect.map(isWebhook(made) ? repo.find(principal, made.id) : Effect.succeedNone, Option.isSome)
@@ -76,7 +70,7 @@ export const layer = HttpApiBuilder.group(
         "previewWebhook",
         handler("previewWebhook", () =>
           Effect.gen(function* () {
-            const { body: text, principal } = yield* bodied(Body.read())
+            const { body: text, principal } = yield* bodied(() => Effect.void, Body.read())
             return jsonText(yield* inTurn(Effect.flatMap(decodePreview(text), (body) => preview.of(principal, body))))
           }).pipe(dieOnSql)
         )
@@ -111,14 +105,12 @@ export const layer = HttpApiBuilder.group(
         "updateWebhook",
         handler("updateWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            // Existence and permission are checked before the body.
-            const known = yield* inTurn(requireManageable(yield* Principal, webhookId))
-            const { body: text, principal } = yield* bodied(Body.read(["application/json", "application/merge-patch+json"]))
-            yield* requireManage(principal)
+            const patch = Body.read(["application/json", "application/merge-patch+json"])
+            const { body: text, found, principal } = yield* bodied(manageable(webhookId), patch)
             const updated = inTurn(
               Effect.flatMap(decodePatch(text), (patch) => {
                 // A new URL could send data to a third party.
-                const moves = patch.url !== undefined && patch.url !== known.url
+                const moves = patch.url !== undefined && patch.url !== found.url
                 const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
                 return Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))
               })
@@ -132,9 +124,7 @@ export const layer = HttpApiBuilder.group(
         "deleteWebhook",
         handler("deleteWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            yield* inTurn(requireManageable(yield* Principal, webhookId))
-            const { principal } = yield* bodied(Body.none)
-            yield* requireManage(principal)
+            const { principal } = yield* bodied(manageable(webhookId), Body.none)
             yield* inTurn(webhooks.delete(principal, webhookId))
           }).pipe(dieOnSql)
         ),
@@ -144,10 +134,9 @@ export const layer = HttpApiBuilder.group(
         "rotateSecret",
         handler("rotateSecret", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(Effect.zipRight(requireManageable(yield* Principal, webhookId), requireSecondFactor()))
-            const { body: asked, principal } = yield* bodied(Body.optional(RotateSecret))
-            yield* requireManage(principal)
+            const { body: asked, principal } = yield* bodied(manageable(webhookId), Body.optional(RotateSecret))
+            // Before the response to an earlier request with the same Idempotency-Key is returned.
+            yield* inTurn(requireSecondFactor())
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId, asked), (body) => ({ status: 200, body }))
             const sent = asked.expirePrevious === undefined ? Idempotency.NO_BODY : asked
             return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))

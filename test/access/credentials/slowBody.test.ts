@@ -1,4 +1,4 @@
-/** Keys that lose their access while the body of a request arrives. Spec: Authentication 5 to 7, 10. */
+/** Callers who lose their access while the body of a request arrives. Spec: Authentication 5 to 7, 10, 12. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import pg from "pg"
 import { useApi } from "../../support/api.ts"
@@ -30,17 +30,26 @@ const reading = () =>
   app.sql("SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%k.secret_hash IN%' AND pid <> pg_backend_pid()")
 
 /** A request of a new owner's key whose body ends only after the change. Returns the status and the code of the answer. */
-const overtaken = async (name: string, method: string, path: string, body: unknown, change: (userId: string) => Promise<unknown>) => {
+const overtaken = async (
+  name: string,
+  method: string,
+  path: string,
+  body: unknown,
+  change: (userId: string) => Promise<unknown>,
+  repeated = false
+) => {
   const userId = `user_${name}`
   await app.feed([user(userId, "org_a", ["vault_a"], owner)])
   const { secret } = await app.key(userId)
+  const headers = repeated ? { "idempotency-key": name } : {}
+  if (repeated) expect((await app.request(method, path, { key: secret, body, headers })).status).toBe(200)
   const [begun, ...end] = JSON.stringify(body)
   const { promise: changed, resolve: finish } = Promise.withResolvers<void>()
   await other.query("BEGIN")
   await other.query("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
   const answer = app.send("api", path, {
     method,
-    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    headers: { ...headers, authorization: `Bearer ${secret}`, "content-type": "application/json" },
     body: new ReadableStream({
       async start(controller) {
         controller.enqueue(new TextEncoder().encode(begun))
@@ -80,4 +89,12 @@ test("a user who is demoted during the body no longer changes a webhook", async 
   const demote = (userId: string) => app.feed([user(userId, "org_a", ["vault_a"])])
   const answer = await overtaken("demoted", "PATCH", `/v1/webhooks/${webhookId}`, { description: "late" }, demote)
   expect(answer).toEqual([403, "owner_required"])
+})
+
+test("the secret of an earlier rotation is not returned if the webhook is deleted during the body", async () => {
+  const { secret } = await app.key("user_a")
+  const { json } = await app.request("POST", "/v1/webhooks", { key: secret, body: webhook })
+  const remove = () => app.request("DELETE", `/v1/webhooks/${json.id}`, { key: secret })
+  const answer = await overtaken("repeated", "POST", `/v1/webhooks/${json.id}/rotate-secret`, {}, remove, true)
+  expect(answer).toEqual([404, "not_found"])
 })
