@@ -8,6 +8,8 @@ export interface Route {
   readonly query: boolean
   /** Whether it returns a file, as a stream of its bytes. */
   readonly file: boolean
+  /** Whether it returns nothing: 204. */
+  readonly empty: boolean
   /** Whether an argument is its body. */
   readonly body: boolean
   /** Whether it accepts an `Idempotency-Key`. */

@@ -302,4 +302,11 @@ describe("retries", () => {
     await client({ fetch: limited.send }).deleteWebhook("whs_1")
     expect(limited.seen.length).toBe(2)
   })
+
+  test("a result is taken only with the status that its operation has", async () => {
+    const answering = (response: Response) => client({ fetch: scripted(response).send, retries: 0 })
+    const nothing = await failure(answering(new Response(null, { status: 204 })).getVault("vault_a"))
+    const page = await failure(answering(new Response("{}")).deleteWebhook("whs_1"))
+    expect([nothing, page]).toMatchObject([{ reason: "unexpected_answer" }, { reason: "unexpected_answer" }])
+  })
 })

@@ -174,6 +174,8 @@ class Errors(unittest.TestCase):
         ]
         for one in unexpected:
             self.assertEqual(reason(lambda: Scripted(one).client(retries=0).get_vault("a")), "unexpected_answer")
+        gateway = Scripted(httpx.Response(200, text="<html>")).client(retries=0)
+        self.assertEqual(reason(lambda: gateway.delete_webhook("whs_1")), "unexpected_answer")
 
     def test_a_server_that_is_silent_or_drips_times_out(self) -> None:
         def silent(_: BaseHTTPRequestHandler) -> None:

@@ -664,15 +664,34 @@ export type ErrorCode = OperationErrors[keyof OperationErrors]
 
 /** Every operation's route. */
 export const routes: { readonly [Name in keyof Operations]: Route } = {
-  listVaults: { method: "GET", path: "/v1/vaults", pages: true, query: true, file: false, body: false, once: false },
-  getVault: { method: "GET", path: "/v1/vaults/{vaultId}", pages: false, query: false, file: false, body: false, once: false },
-  listBalances: { method: "GET", path: "/v1/vaults/{vaultId}/balances", pages: true, query: true, file: false, body: false, once: false },
+  listVaults: { method: "GET", path: "/v1/vaults", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  getVault: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
+  listBalances: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/balances",
+    pages: true,
+    query: true,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
   listBalanceHistory: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/balance-history",
     pages: true,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -682,6 +701,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: true,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -691,6 +711,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -700,27 +721,48 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: true,
+    empty: false,
     body: false,
     once: false
   },
-  listAddresses: { method: "GET", path: "/v1/vaults/{vaultId}/addresses", pages: true, query: true, file: false, body: false, once: false },
-  listAllTransactions: { method: "GET", path: "/v1/transactions", pages: true, query: true, file: false, body: false, once: false },
+  listAddresses: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/addresses",
+    pages: true,
+    query: true,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
+  listAllTransactions: {
+    method: "GET",
+    path: "/v1/transactions",
+    pages: true,
+    query: true,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
   exportAllTransactions: {
     method: "GET",
     path: "/v1/transactions/export",
     pages: false,
     query: true,
     file: true,
+    empty: false,
     body: false,
     once: false
   },
-  listAllBalances: { method: "GET", path: "/v1/balances", pages: true, query: true, file: false, body: false, once: false },
+  listAllBalances: { method: "GET", path: "/v1/balances", pages: true, query: true, file: false, empty: false, body: false, once: false },
   listStatements: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/statements",
     pages: true,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -730,6 +772,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -739,24 +782,62 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
-  listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, body: false, once: false },
-  listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, body: false, once: false },
-  listEntities: { method: "GET", path: "/v1/entities", pages: true, query: true, file: false, body: false, once: false },
-  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, body: true, once: true },
-  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, body: false, once: false },
-  previewWebhook: { method: "POST", path: "/v1/webhooks/preview", pages: false, query: false, file: false, body: true, once: false },
-  getWebhook: { method: "GET", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: false, once: false },
-  updateWebhook: { method: "PATCH", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: true, once: false },
-  deleteWebhook: { method: "DELETE", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: false, once: false },
+  listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  listEntities: { method: "GET", path: "/v1/entities", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, empty: false, body: true, once: true },
+  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  previewWebhook: {
+    method: "POST",
+    path: "/v1/webhooks/preview",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: true,
+    once: false
+  },
+  getWebhook: {
+    method: "GET",
+    path: "/v1/webhooks/{webhookId}",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
+  updateWebhook: {
+    method: "PATCH",
+    path: "/v1/webhooks/{webhookId}",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: true,
+    once: false
+  },
+  deleteWebhook: {
+    method: "DELETE",
+    path: "/v1/webhooks/{webhookId}",
+    pages: false,
+    query: false,
+    file: false,
+    empty: true,
+    body: false,
+    once: false
+  },
   rotateSecret: {
     method: "POST",
     path: "/v1/webhooks/{webhookId}/rotate-secret",
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: true,
     once: true
   },
@@ -766,18 +847,29 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
-  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, body: false, once: false },
-  getEvent: { method: "GET", path: "/v1/webhook-events/{eventId}", pages: false, query: false, file: false, body: false, once: false },
-  readEventFeed: { method: "GET", path: "/v1/event-feed", pages: false, query: true, file: false, body: false, once: false },
+  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  getEvent: {
+    method: "GET",
+    path: "/v1/webhook-events/{eventId}",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
+  readEventFeed: { method: "GET", path: "/v1/event-feed", pages: false, query: true, file: false, empty: false, body: false, once: false },
   listWebhookDeliveries: {
     method: "GET",
     path: "/v1/webhooks/{webhookId}/deliveries",
     pages: true,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -787,6 +879,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -796,16 +889,27 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: true
   },
-  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: true, once: false },
+  pingWebhook: {
+    method: "POST",
+    path: "/v1/webhooks/{webhookId}/ping",
+    pages: false,
+    query: false,
+    file: false,
+    empty: false,
+    body: true,
+    once: false
+  },
   createRecovery: {
     method: "POST",
     path: "/v1/webhooks/{webhookId}/recoveries",
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: true,
     once: true
   },
@@ -815,6 +919,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: true,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -824,6 +929,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -833,6 +939,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -842,6 +949,7 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
@@ -851,20 +959,31 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
-  getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, body: false, once: false },
-  getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, body: false, once: false },
-  listEventCheckpoints: { method: "GET", path: "/v1/event-checkpoints", pages: true, query: true, file: false, body: false, once: false },
+  getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, empty: false, body: false, once: false },
+  getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, empty: false, body: false, once: false },
+  listEventCheckpoints: {
+    method: "GET",
+    path: "/v1/event-checkpoints",
+    pages: true,
+    query: true,
+    file: false,
+    empty: false,
+    body: false,
+    once: false
+  },
   getLatestEventCheckpoint: {
     method: "GET",
     path: "/v1/event-checkpoints/latest",
     pages: false,
     query: true,
     file: false,
+    empty: false,
     body: false,
     once: false
   },
-  listAuditLog: { method: "GET", path: "/v1/audit-log", pages: true, query: true, file: false, body: false, once: false }
+  listAuditLog: { method: "GET", path: "/v1/audit-log", pages: true, query: true, file: false, empty: false, body: false, once: false }
 }

@@ -47,6 +47,11 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     }
   }).pipe(Effect.timeoutFail({ duration: PATIENCE, onTimeout: outOfReach }))
 
+  const stopUnused = Effect.suspend(() => {
+    const pid = live()
+    return pid === undefined || isLocked(users) ? Effect.void : Process.stop(ask, pid)
+  })
+
   const take = Effect.gen(function* () {
     const found = yield* running
     // A server that nobody uses and that does not respond is replaced.
@@ -54,11 +59,6 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
     const value = found ?? (yield* ask.start)
     return { value, use: lockTogether(users) }
-  })
-
-  const stopUnused = Effect.suspend(() => {
-    const pid = live()
-    return pid === undefined || isLocked(users) ? Effect.void : Process.stop(ask, pid)
   })
 
   /** Logs that the server ended although it was used: only a start of the program starts it again. */
@@ -73,7 +73,7 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
 
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const { use, value } = yield* restore(dataDir.exclusively(take))
+      const { use, value } = yield* restore(dataDir.exclusively(Effect.onError(take, () => stopUnused)))
       yield* Effect.addFinalizer(() =>
         Effect.zipRight(
           Effect.sync(() => use.close()),

@@ -19,8 +19,13 @@ export const lockAlone = (file: string): Database | undefined => {
 /** A lock on this file that several may hold at once. */
 export const lockTogether = (file: string): Database => {
   const lock = new Database(file)
-  lock.exec("BEGIN; SELECT 1 FROM sqlite_schema")
-  return lock
+  try {
+    lock.exec("BEGIN; SELECT 1 FROM sqlite_schema")
+    return lock
+  } catch (error) {
+    lock.close()
+    throw error
+  }
 }
 
 /** Whether somebody holds a lock on this file. */

@@ -91,7 +91,7 @@ test("a user who is demoted during the body no longer changes a webhook", async 
   expect(answer).toEqual([403, "owner_required"])
 })
 
-test("the secret of an earlier rotation is not returned if the webhook is deleted during the body", async () => {
+test("no secret of an earlier rotation is returned if the webhook is deleted meanwhile", async () => {
   const { secret } = await app.key("user_a")
   const { json } = await app.request("POST", "/v1/webhooks", { key: secret, body: webhook })
   const remove = () => app.request("DELETE", `/v1/webhooks/${json.id}`, { key: secret })

@@ -73,7 +73,11 @@ class Caller:
         idempotency_key: str | None = None,
     ) -> T:
         response = self._send(self._request(method, path, ids, query, body, request_id, idempotency_key))
-        return decode(result, None) if result is NoneType else self._decoded(result, response)
+        if result is not NoneType:
+            return self._decoded(result, response)
+        if response.status_code != 204:
+            raise _unexpected(response, f"status {response.status_code}")
+        return decode(result, None)
 
     def _pages(
         self, item: type[T], path: str, ids: Sequence[object] = (), *, query: Mapping[str, object], request_id: str | None = None
