@@ -208,6 +208,15 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   })
 
+  test("stops a server that is ready if its start fails afterwards", async () => {
+    fs.rmSync(run("servers.json"))
+    fs.mkdirSync(run("servers.json"))
+    const { code, stderr } = await cli(["start"], env)
+    fs.rmdirSync(run("servers.json"))
+    expect([code, stderr]).toEqual([3, expect.stringContaining("expected a folder that can be written (EISDIR)")])
+    expect(left()).toEqual([])
+  })
+
   test("replaces a Postgres whose start was killed before its process id was recorded", async () => {
     service = await start()
     const unrecorded = pid("postgres")
