@@ -7,7 +7,7 @@ import type { Database } from "bun:sqlite"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Effect, Redacted, Schema } from "effect"
+import { Duration, Effect, Redacted, Schema } from "effect"
 import { InvalidSettings, Settings } from "../settings/Settings.ts"
 import { lockAlone } from "./fileLock.ts"
 
@@ -18,6 +18,10 @@ export const Servers = Schema.Struct({
   temporalUi: Schema.optional(Schema.String)
 })
 export type Servers = typeof Servers.Type
+
+/** How often the lock of a start is looked at, and after how many looks the wait is logged. */
+const LOOK = Duration.millis(50),
+  LOOKS = 200
 
 export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
   effect: Effect.map(Settings, ({ dataDir }) => {
@@ -73,11 +77,15 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       }
     }
 
+    const waiting = Effect.logWarning(
+      "Another process starts or stops the embedded servers of this DATA_DIR. Waiting for it: if it hangs, end it."
+    )
     /** Polled with this wait, so that waiting does not block the process. */
-    const startLock = (wait: Effect.Effect<void>): Effect.Effect<Database> =>
+    const startLock = (wait: Effect.Effect<void>, looks = 0): Effect.Effect<Database> =>
       Effect.suspend(() => {
         const lock = lockAlone(path.join(run, "start.lock"))
-        return lock === undefined ? Effect.zipRight(wait, startLock(wait)) : Effect.succeed(lock)
+        if (lock !== undefined) return Effect.succeed(lock)
+        return Effect.zipRight(looks === LOOKS ? waiting : wait, startLock(wait, looks + 1))
       })
 
     return {
@@ -98,7 +106,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
         // A start can be interrupted while it waits, but not the release of a server at the end of a program that was interrupted.
         Effect.uninterruptibleMask((restore) =>
           Effect.acquireUseRelease(
-            Effect.zipRight(Effect.sync(make), startLock(restore(Effect.sleep("50 millis")))),
+            Effect.zipRight(Effect.sync(make), startLock(restore(Effect.sleep(LOOK)))),
             () => restore(effect),
             (lock) => Effect.sync(() => lock.close())
           )

@@ -1,8 +1,8 @@
 /**
  * Sharing of embedded servers. Among the processes of one `DATA_DIR`, the first that needs a server starts it, and the last
  * that uses it stops it. Each has a shared lock on a file while it uses the server. If all were killed, the server still runs, and
- * the next process uses it. A server that another process uses is never stopped, even if it does not respond here: that process may
- * be in another container or network namespace.
+ * the next process uses it. A server that another process uses is never stopped or started again, even if it does not respond and
+ * has no process here: that process may be in another container or namespace.
  */
 
 import { Duration, Effect, Schedule } from "effect"
@@ -35,14 +35,14 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   const outOfReach = () =>
     new Process.EmbeddedServerError({
       message:
-        `The embedded ${ask.name} server is used by another process and does not respond: it is in another container or network ` +
-        "namespace than this command, or it hangs. Run the command where that process runs, or stop that process."
+        `The embedded ${ask.name} server is used by another process and does not respond: it is in another container or namespace ` +
+        "than this command, it hangs, or it has ended. Run the command where that process runs, or stop that process."
     })
-  /** The server's value if it responds; undefined once it has ended, or if nobody uses it. */
+  /** The server's value if it responds; undefined if nobody uses it. */
   const running = Effect.gen(function* () {
     for (;;) {
       const found = yield* ask.running
-      if (found !== undefined || live() === undefined || !isLocked(users)) return found
+      if (found !== undefined || !isLocked(users)) return found
       yield* Effect.sleep("250 millis")
     }
   }).pipe(Effect.timeoutFail({ duration: PATIENCE, onTimeout: outOfReach }))
@@ -80,8 +80,8 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
           dataDir.exclusively(stopUnused)
         )
       )
-      // Ends with the scope, before the server is stopped.
-      yield* Effect.forkScoped(Effect.interruptible(watch))
+      // Ends with the scope, before the server is stopped. A server in another container has no process here.
+      if (live() !== undefined) yield* Effect.forkScoped(Effect.interruptible(watch))
       return value
     })
   )
