@@ -169,7 +169,7 @@ export const exportedAcross = (
   few: ReadonlyArray<string> | undefined,
   filter: AcrossFilter
 ): ExportSource => {
-  const named = { permit: () => Effect.succeed("All vaults"), plainLabel: "All-vaults", period: filter }
+  const named = { vaultId: null, permit: () => Effect.succeed("All vaults"), plainLabel: "All-vaults", period: filter }
   return few === undefined
     ? {
         ...named,

@@ -74,7 +74,7 @@ export const layer = HttpApiBuilder.group(
               if (from === undefined || to === undefined) return yield* invalid(from === undefined ? "from" : "to", "is required for CSV")
               if (cursor !== undefined) return yield* invalid("cursor", "cannot be used for CSV, which has all rows")
               yield* checkDays({ from, to }, FILE_DAYS)
-              return yield* exports.start(principal, statements.csv(vaultId, { from, to }, movedOnly))
+              return yield* exports.start(principal, vaultId, statements.csv(vaultId, { from, to }, movedOnly))
             }
             yield* checkDays({ from, to })
             const fetch = (after: Key | null, take: number) =>

@@ -10,11 +10,13 @@ import type * as SqlError from "@effect/sql/SqlError"
 import { Effect, Exit, Runtime, Schema, Scope } from "effect"
 import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
+import { allows } from "../../access/visibility/visibility.ts"
 import { type ProblemOf, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { againOnPrimary } from "../../runtime/database/replica/ReadReplica.ts"
 import { type Snapshot, Snapshots } from "../../runtime/database/Snapshots.ts"
+import { and } from "../../runtime/database/sql.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
 import { fileOf, type Part } from "./exportFile.ts"
 
@@ -44,6 +46,7 @@ const STALLED = 64
 /** How often the access of an export is checked, in ms. */
 const RECHECK = 4_000
 
+const decodeVaults = decodeRows(Schema.Struct({ id: Schema.String }))
 const decodeTaken = decodeRows(Schema.Struct({ taken: Schema.Boolean }))
 
 export class Exports extends Effect.Service<Exports>()("custody/Exports", {
@@ -53,9 +56,28 @@ export class Exports extends Effect.Service<Exports>()("custody/Exports", {
     const access = yield* AccessChecks
     const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
 
-    // A file of half an hour does not break off because one check found Postgres unavailable.
-    const checked = (principals: ReadonlyArray<PrincipalState>) =>
-      access.current(principals).pipe(Effect.catchAllDefect(Effect.fail), whileUnavailable("500 millis", "10 seconds"), Effect.orDie)
+    /** The vaults that a reader sees now, or the one of the file; none without access. */
+    const visible = Effect.fnUntraced(function* (reader: PrincipalState, vaultId: string | null) {
+      const now = (yield* access.current([reader])).get(reader)
+      if (now?.scopes.has("vault:read") !== true) return []
+      return yield* decodeVaults(sql`SELECT r.vault_id AS id FROM vault_roles r WHERE ${ofReader(now, vaultId)}`)
+    })
+    const ofReader = ({ userId, vaultAllowlist }: PrincipalState, vaultId: string | null) => sql`r.user_id = ${userId}
+      AND ${allows(sql, vaultAllowlist, sql.literal("r.vault_id"))} ${and(sql, vaultId !== null && sql`r.vault_id = ${vaultId}`)}`
+
+    /** Dies if the reader has lost access to a vault that it saw in the snapshot. */
+    const requireAccess = Effect.fnUntraced(function* (reader: PrincipalState, vaultId: string | null, snapshot: Snapshot) {
+      // A file of half an hour does not break off because one check found Postgres unavailable.
+      const vaults = yield* Effect.suspend(() => visible(reader, vaultId)).pipe(
+        Effect.catchAllDefect(Effect.fail),
+        whileUnavailable("500 millis", "10 seconds"),
+        Effect.orDie
+      )
+      const lost = yield* snapshot.query(sql`
+        SELECT 1 FROM vault_roles r WHERE ${ofReader(reader, vaultId)}
+          AND r.vault_id NOT IN (SELECT unnest(${vaults.map(({ id }) => id)}::text[])) LIMIT 1`)
+      if (vaults.length === 0 || lost.length > 0) return yield* Effect.dieMessage("the access of an export has ended")
+    })
 
     /** Takes one of an owner's slots while the snapshot is open, whichever process serves it. Returns whether one was free. */
     const takeSlot = Effect.fnUntraced(function* (snapshot: Snapshot, owner: string, slots: number) {
@@ -84,17 +106,20 @@ export class Exports extends Effect.Service<Exports>()("custody/Exports", {
     })
 
     return {
-      /** The file as a response. */
+      /** The file of one vault, or of all that its reader sees, as a response. */
       start: Effect.fn("Exports.start")(function* <E>(
         principal: PrincipalState,
+        vaultId: string | null,
         open: (reader: ExportReader) => Effect.Effect<ExportFile, E | SqlError.SqlError>
       ) {
         const { method } = yield* HttpServerRequest.HttpServerRequest
         const context = yield* currentRequest
         const scope = yield* Scope.make()
         const close = () => runPromise(Scope.close(scope, Exit.void))
-        const opened = Effect.flatMap(snapshots.open, (snapshot) => open({ principal, snapshot, place: takePlace(snapshot, principal) }))
-        const { contentType, headers, next } = yield* againOnPrimary(opened).pipe(
+        const opened = Effect.flatMap(snapshots.open, (snapshot) =>
+          Effect.map(open({ principal, snapshot, place: takePlace(snapshot, principal) }), (file) => ({ ...file, snapshot }))
+        )
+        const { contentType, headers, next, snapshot } = yield* againOnPrimary(opened).pipe(
           Scope.extend(scope),
           Effect.catchTag("SqlError", Effect.die),
           Effect.onError(() => Scope.close(scope, Exit.void))
@@ -105,15 +130,11 @@ export class Exports extends Effect.Service<Exports>()("custody/Exports", {
         }
         context.allowIdle(stalledSeconds)
         let checkedAt = performance.now()
-        /** The next part, unless the key or session was rejected meanwhile; then the file breaks off. */
+        /** The next part, unless the reader has lost access meanwhile; then the file breaks off. */
         const permitted = Effect.suspend(() => {
           if (performance.now() - checkedAt < recheckMillis) return next
           checkedAt = performance.now()
-          return Effect.filterOrDieMessage(
-            Effect.map(checked([principal]), (current) => current.get(principal)),
-            (current) => current?.scopes.has("vault:read") === true,
-            "the access of an export has ended"
-          ).pipe(Effect.zipRight(next))
+          return Effect.zipRight(requireAccess(principal, vaultId, snapshot), next)
         })
         const file = fileOf({ next: () => runPromise(permitted), close, stalledSeconds })
         return HttpServerResponse.raw(file, { contentType, headers })

@@ -30,6 +30,8 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
 
 /** The rows of a file, of those that its reader can see. */
 export interface ExportSource<E = never> {
+  /** The only vault; null for all. */
+  readonly vaultId: string | null
   /** What the file is named after. Fails if the reader may not have the file. */
   readonly permit: (principal: PrincipalState, snapshot: Snapshot) => Effect.Effect<string, E | SqlError.SqlError>
   /** The label in a name of ASCII characters, if the other has none. */
@@ -81,6 +83,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     const ofVault = (vaultId: string, filter: TransactionFilter): ExportSource<ProblemOf<"not_found">> => {
       const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
       return {
+        vaultId,
         permit: (principal, snapshot) =>
           Effect.flatMap(
             decodeLabel(
@@ -146,7 +149,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
 
       /** The file as a response; 404 if its vault is not visible. */
       start: <E>(principal: PrincipalState, source: ExportSource<E>, form: Form) =>
-        exports.start(principal, (reader) => open(source, form, reader))
+        exports.start(principal, source.vaultId, (reader) => open(source, form, reader))
     }
   })
 }) {

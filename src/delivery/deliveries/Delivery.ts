@@ -73,7 +73,7 @@ export const Delivery = Schema.Struct({
       "Why a HELD delivery waits; null otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn"
   }),
   failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED")).annotations({
-    description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days"
+    description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days, or its event left the log"
   }),
   replayedFromDeliveryId: Schema.NullOr(Schema.String).annotations({
     description: "The delivery that this one redelivers; null otherwise"

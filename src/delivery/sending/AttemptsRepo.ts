@@ -220,7 +220,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
        * Cancels a waiting delivery; does nothing if it has ended. `wakes` makes its own workflow hear of it. Returns the
        * delivery's current status.
        */
-      cancel: (deliveryId: string, reason: CancelReason, wakes: boolean) =>
+      cancel: (deliveryId: string, reason: CancelReason | "EXPIRED", wakes: boolean) =>
         Effect.map(
           Effect.zipRight(
             moveDelivery(sql, deliveryId, end(sql, "CANCELED", sql`${reason}`), wakes ? "if started" : "never"),

@@ -73,7 +73,7 @@ export type Before = Data.TaggedEnum<{
   /** The delivery has ended. */
   Ended: { readonly status: "DELIVERED" | "FAILED" | "CANCELED" }
   /** It is to be canceled. */
-  Cancel: { readonly reason: CancelReason }
+  Cancel: { readonly reason: CancelReason | "EXPIRED" }
   /** It must wait in the webhook's queue, where it may be already. */
   Queue: { readonly because: "PAUSED" | "DOWN" | "TURN"; readonly isThere: boolean }
   /** A running process makes its last attempt. */
@@ -94,7 +94,8 @@ export const beforeAttempt = (begun: AttemptStart | null, { limit, via }: Pick<A
   if (begun === null) return Before.Ended({ status: "CANCELED" })
   const { cancelAs, dueInMs, interruptions, number, openBy, payload, status } = begun
   if (status === "DELIVERED" || status === "FAILED" || status === "CANCELED") return Before.Ended({ status })
-  if (number !== null) return payload === null ? Before.Cancel({ reason: "MANUAL" }) : Before.Go({ number, payload })
+  // A redelivery can outlast its event, which has left the log.
+  if (number !== null) return payload === null ? Before.Cancel({ reason: "EXPIRED" }) : Before.Go({ number, payload })
   if (cancelAs !== null) return Before.Cancel({ reason: cancelAs })
   if (openBy !== null) return Before.InFlight({ by: openBy })
   const because = begun.paused ? "PAUSED" : begun.down ? "DOWN" : "TURN"

@@ -85,6 +85,19 @@ for (const [name, method, path, body] of [
     expect(await app.sql("SELECT * FROM webhooks")).toEqual(before)
   })
 
+test("a key that loses a scope during the body shows no event and changes no webhook", async () => {
+  const narrow = (userId: string) => app.sql("UPDATE api_keys SET scopes = '{webhook:manage}' WHERE user_id = $1", [userId])
+  const preview = { entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"] }
+  const answers = [
+    await overtaken("previews", "POST", "/v1/webhooks/preview", preview, narrow),
+    await overtaken("updates", "PATCH", `/v1/webhooks/${webhookId}`, { description: "late" }, narrow)
+  ]
+  expect(answers).toEqual([
+    [403, "insufficient_scope"],
+    [403, "insufficient_scope"]
+  ])
+})
+
 test("a user who is demoted during the body no longer changes a webhook", async () => {
   const demote = (userId: string) => app.feed([user(userId, "org_a", ["vault_a"])])
   const answer = await overtaken("demoted", "PATCH", `/v1/webhooks/${webhookId}`, { description: "late" }, demote)

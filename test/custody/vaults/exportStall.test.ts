@@ -164,13 +164,26 @@ describe("an export whose access is checked while it runs", () => {
     await served.close()
   })
 
-  test("breaks off if its key was revoked", async () => {
-    const served = await serve(Exports.Default(60, 0), [])
-    const socket = await stalled(served.port)
-    await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [owner.keyId])
-    const { bytes, complete } = await rest(socket)
-    expect([bytes < 36_000_000, complete]).toEqual([true, false])
-    await until("the release", async () => (await held()) === 0, 30)
-    await served.close()
-  })
+  const roles = (vaults: ReadonlyArray<string>) => app.feed([user("user_a", "org_a", vaults, { organizationRole: "owner" })])
+  const of = (allowlist: ReadonlyArray<string> | null) =>
+    app.sql("UPDATE api_keys SET vault_ids = $2 WHERE id = $1", [owner.keyId, allowlist])
+  for (const [loss, lose, restore] of [
+    ["its reader loses the role on the vault", () => roles([]), () => roles(["vault_big"])],
+    ["its key is limited to other vaults", () => of(["vault_a"]), () => of(null)],
+    [
+      "its key is revoked",
+      () => app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [owner.keyId]),
+      async () => {}
+    ]
+  ] as const)
+    test(`breaks off if ${loss}`, async () => {
+      const served = await serve(Exports.Default(60, 0), [])
+      const socket = await stalled(served.port)
+      await lose()
+      const { bytes, complete } = await rest(socket)
+      await restore()
+      expect([bytes < 36_000_000, complete]).toEqual([true, false])
+      await until("the release", async () => (await held()) === 0, 30)
+      await served.close()
+    })
 })

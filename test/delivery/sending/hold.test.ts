@@ -22,7 +22,7 @@ beforeAll(async () => {
     // Without the usual first wait of half a minute, which could end during a test: each probe is asked for.
     WEBHOOK_PROBE_SCHEDULE: "5m,1m,2m,4m,5m"
   })
-  key = await feedOrganization(app, 17)
+  key = await feedOrganization(app, 18)
 })
 afterAll(async () => {
   await app.close()
@@ -235,6 +235,19 @@ describe.concurrent("pausing a webhook", () => {
     const [delivery] = await deliveriesOf(app, key, id)
     expect(delivery.attempts.map(({ result }: Answer["json"]) => result).at(-1)).toBe("2xx")
     expect(receiver.to("/1").at(-1)?.headers["x-service-attempt"]).toBe(String(before + 1))
+  })
+
+  test("a held delivery whose event has left the log is CANCELED as EXPIRED", async () => {
+    const { id } = await webhook(17, () => 204)
+    await patch(id, { status: "PAUSED" })
+    await feed(17, 1)
+    await all(id, "HELD", 1)
+    await app.sql("DELETE FROM events WHERE id = (SELECT event_id FROM deliveries WHERE webhook_id = $1)", [id])
+    await patch(id, { status: "ACTIVE" })
+    const ended = () => app.sql("SELECT failure_reason FROM deliveries WHERE webhook_id = $1 AND status = 'CANCELED'", [id])
+    expect(await until("its end", async () => ((await ended()).length === 0 ? undefined : ended()))).toEqual([
+      { failure_reason: "EXPIRED" }
+    ])
   })
 
   test("a paused webhook counts towards the limit of 20, and disabling it cancels held deliveries", async () => {

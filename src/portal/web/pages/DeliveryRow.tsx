@@ -29,7 +29,7 @@ const ends: Readonly<Record<string, string>> = {
   EXHAUSTED: "Every attempt of the schedule failed.",
   WEBHOOK_DISABLED: "Canceled because the webhook was disabled.",
   WEBHOOK_DELETED: "Canceled because the webhook was deleted.",
-  EXPIRED: "Canceled after waiting for 31 days.",
+  EXPIRED: "Canceled: its event left the log of 31 days.",
   MANUAL: "Canceled manually."
 }
 
