@@ -107,7 +107,7 @@ export const verifyEvents = async (
     if (one.count <= to.count) kept.unshift(one)
   }
   const from = since ?? kept.shift() ?? null
-  if (from !== null && from.resumeCursor === null) throw new NotVerifiable("The starting checkpoint is no longer in the log.")
+  if (from !== null && typeof from.resumeCursor !== "string") throw new NotVerifiable("The starting checkpoint is no longer in the log.")
   for (const one of [...(from === null ? [] : [from]), ...kept, to]) {
     const fault = await verifyCheckpoint(one, entityId, keys)
     if (fault !== undefined) return { complete: false, difference: fault }

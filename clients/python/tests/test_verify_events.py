@@ -70,6 +70,8 @@ class VerifyEvents(unittest.TestCase):
         for payload, expected in zip(VECTORS["payloads"], VECTORS["hashes"], strict=True):
             state = chain_hash(state, json.loads(payload))
             self.assertEqual(state.hex(), expected)
+        # No service signs text that is not Unicode.
+        self.assertNotEqual(chain_hash(state, "\ud800"), chain_hash(state, "?"))
         for pages in ([ROWS], [[one] for one in ROWS], [ROWS[:2], [], ROWS[2:]]):
             found = verify(service(*pages), ENTITY)
             self.assertEqual((found.events, found.from_ and found.from_.count, found.to.count), (5, 0, 5))

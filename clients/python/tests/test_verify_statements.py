@@ -14,6 +14,7 @@ from unittest import mock
 import httpx
 
 from custody_client import Client, NoAnswerError, NotVerifiable, VerificationError, verify_statements
+from custody_client._verify_statements import statement_hash
 
 from .scripted import KEY, answer, page, problem
 
@@ -77,6 +78,10 @@ class VerifyStatements(unittest.TestCase):
             with self.subTest(one["name"]), self.assertRaises(VerificationError) as caught:
                 verify_statements(service(one), VAULT, **options)
             self.assertIn(one["names"], caught.exception.difference)
+
+    def test_text_that_is_not_unicode_has_a_hash_of_its_own(self) -> None:
+        hashes = [statement_hash({"label": text, text: ""}) for text in ("\ud800", "\udc00", "?")]
+        self.assertEqual(len(set(hashes)), 3)
 
     def test_an_argument_that_is_not_valid_cannot_be_checked(self) -> None:
         invalid: list[dict[str, Any]] = [{"until": "2026-02-30"}, {"until": "yesterday"}, {"hash": "abc"}]

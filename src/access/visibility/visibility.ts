@@ -22,11 +22,11 @@ export const seesVault = (sql: SqlClient.SqlClient, principal: PrincipalState, v
   AND ${allows(sql, principal.vaultAllowlist, vaultId)}`
 
 /**
- * True if the principal can see every vault of those rows of `vault_entities p`: the log of 31 days has events of an entity's
- * vaults, and of those that belonged to it.
+ * True if the principal can see every vault of those rows of `vault_entities p`: the log has events of an entity's vaults, and of
+ * those that belonged to it, until their day is removed after 33 days (Retention.ts).
  */
 export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalState, which: Statement.Fragment) => sql`
-  NOT EXISTS (SELECT 1 FROM vault_entities p WHERE ${which} AND (p.until IS NULL OR p.until > now() - interval '32 days')
+  NOT EXISTS (SELECT 1 FROM vault_entities p WHERE ${which} AND (p.until IS NULL OR p.until > now() - interval '34 days')
     AND NOT (${seesVault(sql, principal, sql.literal("p.vault_id"))}))`
 
 /**

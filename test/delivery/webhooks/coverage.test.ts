@@ -61,7 +61,7 @@ test("a vault that left an entity counts until its events have left the log", as
     short(await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: partial, body: { since: new Date().toISOString() } }))
   ]
   expect(await attempts()).toEqual(["400 invalid_body", "400 invalid_body", "400 invalid_body"])
-  const left = await app.sql("UPDATE vault_entities SET until = until - interval '32 days' WHERE until IS NOT NULL RETURNING vault_id")
+  const left = await app.sql("UPDATE vault_entities SET until = until - interval '34 days' WHERE until IS NOT NULL RETURNING vault_id")
   expect(left).toEqual([{ vault_id: "vault_left" }])
   expect(await attempts()).toEqual(["201", "200", "202"])
 })

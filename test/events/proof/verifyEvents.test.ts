@@ -280,6 +280,7 @@ test("custody verify reports it with exit code 0, 1 or 2", async () => {
 
   for (const [args, message] of [
     [[...of, "--since", file("no.json", { count: 1 })], "not a checkpoint"],
+    [[...of, "--since", file("cursorless.json", { ...kept, resumeCursor: undefined })], "no longer in the log"],
     [[...of, "--keys", file("none.json", kept)], "not a JSON Web Key Set"],
     [["--entity", "entity_absent"], "could not be checked"],
     [[], "--entity"],

@@ -116,7 +116,7 @@ def _require_current(to: EventCheckpoint, start: JsonObject | None, now: float) 
 
 def chain_hash(before: bytes, payload: object) -> bytes:
     """The hash of an entity's chain after an event."""
-    body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+    body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
     return hashlib.sha256(before + hashlib.sha256(body).digest()).digest()
 
 

@@ -121,7 +121,7 @@ def _canonical(value: object) -> object:
     if isinstance(value, list):
         return [_canonical(one) for one in value]
     if isinstance(value, Mapping):
-        return {name: _canonical(value[name]) for name in sorted(value, key=lambda name: name.encode("utf-16-be"))}
+        return {name: _canonical(value[name]) for name in sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))}
     return value
 
 
@@ -129,7 +129,7 @@ def statement_hash(statement: JsonObject) -> str:
     """SHA-256, in hex, of a statement as RFC 8785 JSON without ``hash`` and ``jws``."""
     sealed = {name: value for name, value in statement.items() if name not in ("hash", "jws")}
     text = json.dumps(_canonical(sealed), ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _verify_statement(one: JsonObject, keys: list[JsonObject]) -> None:
