@@ -9,7 +9,7 @@ const did: Readonly<Record<Action, string>> = {
   "webhook.updated": "changed the webhook",
   "webhook.deleted": "deleted the webhook",
   "webhook.secret_rotated": "rotated the signing secret of the webhook",
-  "webhook.pinged": "sent a test event to the webhook",
+  "webhook.pinged": "asked for a test event to the webhook",
   "webhook.disabled": "disabled the webhook",
   "webhook.held": "found the endpoint down, and holds deliveries of the webhook",
   "webhook.released": "found the endpoint up again, and sends held deliveries of the webhook",
