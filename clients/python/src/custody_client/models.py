@@ -695,7 +695,7 @@ class Delivery(Model):
     it is sent in its turn
     """
     failure_reason: Literal["EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED"] | str | None
-    """Why it ended without a 2xx response; None otherwise. EXPIRED: it was held for 31 days"""
+    """Why it ended without a 2xx response; None otherwise. EXPIRED: it was held for 31 days, or its event left the log"""
     replayed_from_delivery_id: str | None
     """The delivery that this one redelivers; None otherwise"""
     recovery_id: str | None
