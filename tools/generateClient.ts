@@ -295,7 +295,7 @@ export const operationsFile = (): string => {
 
   const table = all.map(
     (one) =>
-      `  ${one.name}: { method: "${one.method}", path: "${one.path}", pages: ${isList(one)}, query: ${takesQuery(one)}, file: ${answerOf(one).file === true}, empty: ${answerOf(one).type === "void"}, body: ${bodyTypeOf(one) !== undefined}, once: ${once(one)} }`
+      `  ${one.name}: { method: "${one.method}", path: "${one.path}", pages: ${isList(one)}, query: ${takesQuery(one)}, file: ${answerOf(one).file === true}, ${answerOf(one).type === "void" ? "empty: true, " : ""}body: ${bodyTypeOf(one) !== undefined}, once: ${once(one)} }`
   )
 
   const quoted = (some: ReadonlyArray<string>) => some.map((code) => `"${code}"`).join(" | ")

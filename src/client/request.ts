@@ -184,9 +184,9 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     } finally {
       clearTimeout(timer)
     }
-    if (route.empty && response.status === 204) return undefined
+    if (route.empty === true && response.status === 204) return undefined
     const result = parsed(text)
-    if (!response.ok || route.file || route.empty || !isResultOf(route, result)) throw errorOf(response, text)
+    if (!response.ok || route.file || route.empty === true || !isResultOf(route, result)) throw errorOf(response, text)
     return result
   }
 

@@ -9,7 +9,7 @@ export interface Route {
   /** Whether it returns a file, as a stream of its bytes. */
   readonly file: boolean
   /** Whether it returns nothing: 204. */
-  readonly empty: boolean
+  readonly empty?: true
   /** Whether an argument is its body. */
   readonly body: boolean
   /** Whether it accepts an `Idempotency-Key`. */

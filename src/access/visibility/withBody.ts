@@ -1,6 +1,7 @@
 /**
  * Requests with a body. A body may take ten seconds: meanwhile a key may have been revoked or lost a scope, a session ended, a user
- * demoted or a webhook hidden from the caller. So what the request requires is checked before it and after it. Spec: Authentication 5 to 7, 10, 12.
+ * demoted or a webhook hidden from the caller. So what the request requires is checked before it and after it. Spec:
+ * Authentication 5 to 7, 10, 12.
  */
 import { Effect } from "effect"
 import { problem } from "../../http/Problem.ts"
@@ -9,7 +10,8 @@ import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 
 /**
  * Reads a body, and then the request's caller as it is now. Dies with 401 if the key or session cannot be used any more, and with
- * 403 if the key has fewer scopes: which of them the request needs was checked before. `require` checks what the caller may do, before the body and again after it, and returns what it found then.
+ * 403 if the key has fewer scopes: which of them the request needs was checked before. `require` checks what the caller
+ * may do, before the body and again after it, and returns what it found then.
  */
 export const withBody = Effect.map(
   AccessChecks,

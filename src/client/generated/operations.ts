@@ -664,34 +664,15 @@ export type ErrorCode = OperationErrors[keyof OperationErrors]
 
 /** Every operation's route. */
 export const routes: { readonly [Name in keyof Operations]: Route } = {
-  listVaults: { method: "GET", path: "/v1/vaults", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  getVault: {
-    method: "GET",
-    path: "/v1/vaults/{vaultId}",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
-  listBalances: {
-    method: "GET",
-    path: "/v1/vaults/{vaultId}/balances",
-    pages: true,
-    query: true,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
+  listVaults: { method: "GET", path: "/v1/vaults", pages: true, query: true, file: false, body: false, once: false },
+  getVault: { method: "GET", path: "/v1/vaults/{vaultId}", pages: false, query: false, file: false, body: false, once: false },
+  listBalances: { method: "GET", path: "/v1/vaults/{vaultId}/balances", pages: true, query: true, file: false, body: false, once: false },
   listBalanceHistory: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/balance-history",
     pages: true,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -701,7 +682,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: true,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -711,7 +691,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -721,48 +700,27 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: true,
-    empty: false,
     body: false,
     once: false
   },
-  listAddresses: {
-    method: "GET",
-    path: "/v1/vaults/{vaultId}/addresses",
-    pages: true,
-    query: true,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
-  listAllTransactions: {
-    method: "GET",
-    path: "/v1/transactions",
-    pages: true,
-    query: true,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
+  listAddresses: { method: "GET", path: "/v1/vaults/{vaultId}/addresses", pages: true, query: true, file: false, body: false, once: false },
+  listAllTransactions: { method: "GET", path: "/v1/transactions", pages: true, query: true, file: false, body: false, once: false },
   exportAllTransactions: {
     method: "GET",
     path: "/v1/transactions/export",
     pages: false,
     query: true,
     file: true,
-    empty: false,
     body: false,
     once: false
   },
-  listAllBalances: { method: "GET", path: "/v1/balances", pages: true, query: true, file: false, empty: false, body: false, once: false },
+  listAllBalances: { method: "GET", path: "/v1/balances", pages: true, query: true, file: false, body: false, once: false },
   listStatements: {
     method: "GET",
     path: "/v1/vaults/{vaultId}/statements",
     pages: true,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -772,7 +730,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -782,45 +739,17 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
-  listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  listEntities: { method: "GET", path: "/v1/entities", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, empty: false, body: true, once: true },
-  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  previewWebhook: {
-    method: "POST",
-    path: "/v1/webhooks/preview",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: true,
-    once: false
-  },
-  getWebhook: {
-    method: "GET",
-    path: "/v1/webhooks/{webhookId}",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
-  updateWebhook: {
-    method: "PATCH",
-    path: "/v1/webhooks/{webhookId}",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: true,
-    once: false
-  },
+  listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, body: false, once: false },
+  listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, body: false, once: false },
+  listEntities: { method: "GET", path: "/v1/entities", pages: true, query: true, file: false, body: false, once: false },
+  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, body: true, once: true },
+  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, body: false, once: false },
+  previewWebhook: { method: "POST", path: "/v1/webhooks/preview", pages: false, query: false, file: false, body: true, once: false },
+  getWebhook: { method: "GET", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: false, once: false },
+  updateWebhook: { method: "PATCH", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: true, once: false },
   deleteWebhook: {
     method: "DELETE",
     path: "/v1/webhooks/{webhookId}",
@@ -837,7 +766,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: true,
     once: true
   },
@@ -847,29 +775,18 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
-  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, empty: false, body: false, once: false },
-  getEvent: {
-    method: "GET",
-    path: "/v1/webhook-events/{eventId}",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
-  readEventFeed: { method: "GET", path: "/v1/event-feed", pages: false, query: true, file: false, empty: false, body: false, once: false },
+  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, body: false, once: false },
+  getEvent: { method: "GET", path: "/v1/webhook-events/{eventId}", pages: false, query: false, file: false, body: false, once: false },
+  readEventFeed: { method: "GET", path: "/v1/event-feed", pages: false, query: true, file: false, body: false, once: false },
   listWebhookDeliveries: {
     method: "GET",
     path: "/v1/webhooks/{webhookId}/deliveries",
     pages: true,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -879,7 +796,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -889,27 +805,16 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: true
   },
-  pingWebhook: {
-    method: "POST",
-    path: "/v1/webhooks/{webhookId}/ping",
-    pages: false,
-    query: false,
-    file: false,
-    empty: false,
-    body: true,
-    once: false
-  },
+  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: true, once: false },
   createRecovery: {
     method: "POST",
     path: "/v1/webhooks/{webhookId}/recoveries",
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: true,
     once: true
   },
@@ -919,7 +824,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: true,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -929,7 +833,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -939,7 +842,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -949,7 +851,6 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
@@ -959,31 +860,20 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     pages: false,
     query: false,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
-  getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, empty: false, body: false, once: false },
-  getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, empty: false, body: false, once: false },
-  listEventCheckpoints: {
-    method: "GET",
-    path: "/v1/event-checkpoints",
-    pages: true,
-    query: true,
-    file: false,
-    empty: false,
-    body: false,
-    once: false
-  },
+  getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, body: false, once: false },
+  getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, body: false, once: false },
+  listEventCheckpoints: { method: "GET", path: "/v1/event-checkpoints", pages: true, query: true, file: false, body: false, once: false },
   getLatestEventCheckpoint: {
     method: "GET",
     path: "/v1/event-checkpoints/latest",
     pages: false,
     query: true,
     file: false,
-    empty: false,
     body: false,
     once: false
   },
-  listAuditLog: { method: "GET", path: "/v1/audit-log", pages: true, query: true, file: false, empty: false, body: false, once: false }
+  listAuditLog: { method: "GET", path: "/v1/audit-log", pages: true, query: true, file: false, body: false, once: false }
 }
