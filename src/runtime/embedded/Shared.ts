@@ -5,7 +5,7 @@
  * has no process here: that process may be in another container or namespace.
  */
 
-import { Duration, Effect, Schedule } from "effect"
+import { Data, Duration, Effect, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
 import { isLocked, lockTogether } from "./fileLock.ts"
 import * as Process from "./Process.ts"
@@ -26,6 +26,9 @@ const PATIENCE = Duration.seconds(20)
 /** How often a server is looked at. */
 const LOOK = Duration.seconds(2)
 
+/** Another process uses the server, which does not respond. */
+class OutOfReach extends Data.TaggedError("OutOfReach") {}
+
 /** The running server, or a new one, which is used until the scope closes. */
 export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A, E, R>) {
   const dataDir = yield* DataDir
@@ -38,14 +41,6 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
         `The embedded ${ask.name} server is used by another process and does not respond: it is in another container or namespace ` +
         "than this command, it hangs, or it has ended. Run the command where that process runs, or stop that process."
     })
-  /** The server's value if it responds; undefined if nobody uses it. */
-  const running = Effect.gen(function* () {
-    for (;;) {
-      const found = yield* ask.running
-      if (found !== undefined || !isLocked(users)) return found
-      yield* Effect.sleep("250 millis")
-    }
-  }).pipe(Effect.timeoutFail({ duration: PATIENCE, onTimeout: outOfReach }))
 
   const stopUnused = Effect.suspend(() => {
     const pid = live()
@@ -53,7 +48,8 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   })
 
   const take = Effect.gen(function* () {
-    const found = yield* running
+    const found = yield* ask.running
+    if (found === undefined && isLocked(users)) return yield* new OutOfReach()
     // A server that nobody uses and that does not respond is replaced.
     const stuck = found === undefined ? live() : undefined
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
@@ -73,11 +69,22 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
 
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const { use, value } = yield* restore(dataDir.exclusively(Effect.onError(take, () => stopUnused)))
+      const { use, value } = yield* restore(
+        // Between two looks, the process that uses the server can stop it.
+        dataDir.exclusively(Effect.onError(take, () => stopUnused)).pipe(
+          Effect.retry({
+            while: (error) => error instanceof OutOfReach,
+            schedule: Schedule.upTo(Schedule.spaced("250 millis"), PATIENCE)
+          }),
+          Effect.mapError((error) => (error instanceof OutOfReach ? outOfReach() : error))
+        )
+      )
       yield* Effect.addFinalizer(() =>
-        Effect.zipRight(
-          Effect.sync(() => use.close()),
-          dataDir.exclusively(stopUnused)
+        dataDir.exclusively(
+          Effect.zipRight(
+            Effect.sync(() => use.close()),
+            stopUnused
+          )
         )
       )
       // Ends with the scope, before the server is stopped. A server in another container has no process here.

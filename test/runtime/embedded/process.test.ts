@@ -3,11 +3,12 @@ import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { Effect, Fiber, Layer, TestClock, TestContext } from "effect"
+import { Effect, Exit, Fiber, Layer, Scope, TestClock, TestContext } from "effect"
 import { DataDir } from "../../../src/runtime/embedded/DataDir.ts"
 import { alive, start } from "../../../src/runtime/embedded/Process.ts"
 import { shared } from "../../../src/runtime/embedded/Shared.ts"
 import * as EmbeddedTemporal from "../../../src/runtime/embedded/Temporal.ts"
+import { until } from "../../support/receiver.ts"
 import { keptTemporal, serverFolder, settingsOf } from "../../support/servers.ts"
 
 test("a server that crashes at its start is reported with the crash's reason", async () => {
@@ -67,6 +68,36 @@ exec '${real}' "$@"
   } finally {
     process.env["PATH"] = PATH
     await other.stop(true)
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test("a server is started again only after the process that used it has stopped it", async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-process-"))
+  const server = Bun.spawn(["sleep", "600"])
+  const pidFile = path.join(folder, "Postgres.pid")
+  let looks = 0
+  const running = Effect.sync(() => void looks++)
+  const ask = { name: "Postgres", pidFile, stopSignal: "SIGTERM" as const, running }
+  const start = Effect.sync(() => {
+    fs.writeFileSync(pidFile, `${server.pid}\n`)
+    return true
+  })
+  const user = await Effect.runPromise(Scope.make())
+  // As in another container, the process id names none for the next user.
+  const next = Effect.scoped(shared({ ...ask, marker: "none", start: Effect.sync(() => alive(server.pid)) }))
+  try {
+    const wasAlive = Effect.gen(function* () {
+      yield* Scope.extend(shared({ ...ask, marker: "sleep", start }), user)
+      const waiting = yield* Effect.fork(next)
+      yield* Effect.promise(() => until("a look of the next user", () => looks > 2))
+      expect(waiting.unsafePoll()).toBeNull()
+      yield* Scope.close(user, Exit.void)
+      return yield* Fiber.join(waiting)
+    }).pipe(Effect.provide(Layer.provide(DataDir.layer, settingsOf(folder, []))))
+    expect(await Effect.runPromise(wasAlive)).toBe(false)
+  } finally {
+    server.kill("SIGKILL")
     fs.rmSync(folder, { recursive: true, force: true })
   }
 })
