@@ -35,8 +35,9 @@ const BEGIN_MS = 1_200
 /** Poll interval without notifications, and after a failure. */
 const POLL = "3 seconds",
   AGAIN = "1 second"
-/** Interval of sweeps. */
-const SWEEP = "60 seconds"
+/** Interval of sweeps, and how soon one that failed or that another process was to make is tried again. */
+const SWEEP = "60 seconds",
+  SWEEP_AGAIN = "5 seconds"
 /** For how long a start that succeeded means that Temporal is available, and the state of workers is remembered, in ms. */
 const AVAILABLE_MS = 50,
   WORKERS_MS = 1_000
@@ -167,9 +168,15 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         const commands = yield* notifications.on(COMMANDS_CHANNEL)
         yield* Effect.forkScoped(keepPolling("dispatching", recorded, dispatch))
         yield* Effect.forkScoped(keepPolling("sending commands", commands, relay.relay))
-        const sweeps = Effect.suspend(() => (isOldest ? Effect.zipRight(starter.retrySearchAttributes, sweep.run) : Effect.void))
-        const whileAble = Effect.flatMap(workers, (canSend) => (canSend ? sweeps : Effect.void))
-        return yield* Effect.forever(Effect.zipRight(loggingFailure("sweeping", whileAble), Effect.sleep(SWEEP)))
+        const sweeps = Effect.gen(function* () {
+          if (!isOldest || !(yield* workers)) return false
+          yield* starter.retrySearchAttributes
+          yield* sweep.run
+          return true
+        })
+        return yield* Effect.forever(
+          Effect.flatMap(loggingFailure("sweeping", sweeps), (done) => Effect.sleep(done === true ? SWEEP : SWEEP_AGAIN))
+        )
       }).pipe(Effect.scoped)
     }
   })

@@ -6,6 +6,8 @@ import * as Database from "../../../src/runtime/database/Database.ts"
 import * as Id from "../../../src/values/Id.ts"
 import { useApp } from "../../support/app.ts"
 import { feedOrganization, webhookOf } from "../../support/deliveryFixtures.ts"
+import { until } from "../../support/receiver.ts"
+import { operator } from "../../support/temporal.ts"
 
 /** More than the sweep reads with one statement. */
 const OVERDUE = 1_300
@@ -80,3 +82,25 @@ test("a queue with an overdue drain gets a command, and a paused one gets none",
   await sweep()
   expect(await keys()).toEqual([])
 })
+
+test("a dispatcher sweeps soon after the one that swept was killed", async () => {
+  const first = await app.start(["dispatcher"])
+  const second = await app.start(["dispatcher"])
+  const { client, close } = await operator()
+  try {
+    await first.end("SIGKILL")
+    const [id = ""] = await deliveries(1, "RETRYING", 31)
+    const started = () =>
+      client.workflow
+        .getHandle(id)
+        .describe()
+        .then(
+          () => true,
+          () => false
+        )
+    await until("its workflow", started, 30)
+  } finally {
+    await close()
+    await second.end()
+  }
+}, 60_000)
