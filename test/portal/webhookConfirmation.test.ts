@@ -34,6 +34,16 @@ test("a new URL needs a code in the same request, and a code works once", async 
   expect(short(await change({ url, description: "ledger" }))).toBe("200")
 })
 
+test("a session without a code does not undo a move that happens meanwhile", async () => {
+  const url = (number: number) => `https://hooks.example.com/moved/${number}`
+  for (let number = 0; number < 10; number++) {
+    await patch(app, key, id, { url: url(number) })
+    const move = patch(app, key, id, { url: url(number + 1) })
+    await Promise.all([move, ...Array.from({ length: 4 }, () => change({ url: url(number) }))])
+    expect((await app.get(`/v1/webhooks/${id}`, key)).json.url).toBe(url(number + 1))
+  }
+})
+
 test("a webhook is created only with a code, which an invalid request does not use", async () => {
   const url = "https://hooks.example.com/new"
   const post = (more: object, headers = {}) => owner.request("POST", "/api/v1/webhooks", fields({ url, ...more }), headers)

@@ -108,10 +108,11 @@ export const layer = HttpApiBuilder.group(
             const patch = Body.read(["application/json", "application/merge-patch+json"])
             const { body: text, found, principal } = yield* bodied(manageable(webhookId), patch)
             const updated = inTurn(
-              Effect.flatMap(decodePatch(text), (patch) => {
+              Effect.flatMap(decodePatch(text), ({ url, ...others }) => {
+                if (url === undefined || url === found.url) return webhooks.update(principal, webhookId, others)
                 // A new URL could send data to a third party.
-                const moves = patch.url !== undefined && patch.url !== found.url
-                const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+                const patch = { ...others, url }
+                const confirmed = requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch))
                 return Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))
               })
             )
