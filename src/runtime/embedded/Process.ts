@@ -120,11 +120,11 @@ export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "s
       if (alive(pid)) process.kill(pid, name)
     })
   yield* signal(server.stopSignal)
+  // At the end of a program, a timeout would not interrupt the wait.
   yield* Effect.sync(() => alive(pid)).pipe(
-    Effect.repeat({ while: (still) => still, schedule: Schedule.spaced("25 millis") }),
-    Effect.timeoutTo({ duration: Duration.seconds(15), onSuccess: () => false, onTimeout: () => true }),
-    Effect.flatMap((stillThere) => (stillThere ? signal("SIGKILL") : Effect.void))
+    Effect.repeat({ while: (still) => still, schedule: Schedule.upTo(Schedule.spaced("25 millis"), Duration.seconds(15)) })
   )
+  yield* signal("SIGKILL")
   yield* Effect.sync(() => fs.rmSync(server.pidFile, { force: true }))
 })
 

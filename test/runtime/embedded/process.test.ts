@@ -5,7 +5,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { Effect, Exit, Fiber, Layer, Scope, TestClock, TestContext } from "effect"
 import { DataDir } from "../../../src/runtime/embedded/DataDir.ts"
-import { alive, start } from "../../../src/runtime/embedded/Process.ts"
+import { alive, start, stop } from "../../../src/runtime/embedded/Process.ts"
 import { shared } from "../../../src/runtime/embedded/Shared.ts"
 import * as EmbeddedTemporal from "../../../src/runtime/embedded/Temporal.ts"
 import { until } from "../../support/receiver.ts"
@@ -70,6 +70,17 @@ exec '${real}' "$@"
     await other.stop(true)
     fs.rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test("a server that ignores its stop signal is killed, also at the end of a program", async () => {
+  const server = Bun.spawn(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], { stdout: "pipe" })
+  for await (const _ of server.stdout) break
+  const stopping = Effect.gen(function* () {
+    const fiber = yield* Effect.fork(Effect.uninterruptible(stop({ stopSignal: "SIGTERM", pidFile: "/nonexistent" }, server.pid)))
+    yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => fiber.unsafePoll() !== null })
+  })
+  await Effect.runPromise(Effect.provide(stopping, TestContext.TestContext))
+  expect(await server.exited).toBe(137)
 })
 
 test("a server is started again only after the process that used it has stopped it", async () => {
