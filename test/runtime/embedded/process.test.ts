@@ -72,7 +72,7 @@ exec '${real}' "$@"
   }
 })
 
-test("a server that ignores its stop signal is killed, also at the end of a program", async () => {
+test("a server that ignores its stop signal is killed, also when a program ends", async () => {
   const server = Bun.spawn(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], { stdout: "pipe" })
   for await (const _ of server.stdout) break
   const stopping = Effect.gen(function* () {
