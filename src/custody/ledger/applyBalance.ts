@@ -75,17 +75,16 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
 
 /**
  * Notes what changed days that are already sealed, so that sealing compares those days with the ledger. Which days are sealed
- * does not change meanwhile, because sealing holds the organization's stream too. `now` is the time of recording. A balance of
- * before the first day changes that day's opening.
+ * does not change meanwhile, because sealing holds the organization's stream too; no clock says it, because each may be set back.
+ * A balance of before the first day changes that day's opening.
  */
-export const noteLateChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { accountChanges }: State, now: string) {
-  const today = now.slice(0, 10)
-  const late = accountChanges.changed().filter(({ date }) => date < today)
-  if (late.length === 0) return
+export const noteLateChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { accountChanges }: State) {
+  const changes = accountChanges.changed()
+  if (changes.length === 0) return
   yield* sql`
     INSERT INTO statement_changes (vault_id, date, cause)
     SELECT c.vault_id, greatest(n.date, c.first_date), n.cause
-    FROM unnest(${late.map((_) => _.vaultId)}::text[], ${late.map((_) => _.date)}::date[], ${late.map((_) => _.cause)}::text[])
+    FROM unnest(${changes.map((_) => _.vaultId)}::text[], ${changes.map((_) => _.date)}::date[], ${changes.map((_) => _.cause)}::text[])
       AS n (vault_id, date, cause) JOIN statement_chains c ON c.vault_id = n.vault_id AND n.date < c.next_date
     ON CONFLICT DO NOTHING`
 })

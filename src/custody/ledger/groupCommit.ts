@@ -159,7 +159,7 @@ export const groupCommit = (
         )
       }
       const ids = EventLog.identify(streams, occurrences)
-      yield* write(sql, state, new Date(streams.now).toISOString())
+      yield* write(sql, state)
       const created = occurrences.filter(({ organizationId }) => !streams.of.has(organizationId))
       const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
       yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences, ids)

@@ -14,7 +14,7 @@ import { heldAssets, noteLateChanges, writeBalances } from "./applyBalance.ts"
 import { transactionOf } from "./applyTransaction.ts"
 import type { State, Transaction } from "./LedgerState.ts"
 
-export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State, now: string) {
+export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State) {
   if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = DEFAULT`
   const networks = state.networks.changed()
   if (networks.length > 0) {
@@ -67,7 +67,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   }
   yield* writeTransactions(sql, state)
   yield* writeBalances(sql, state)
-  yield* noteLateChanges(sql, state, now)
+  yield* noteLateChanges(sql, state)
 })
 
 /** The present rows of transactions, and the states that they had before. C-9. */

@@ -182,6 +182,23 @@ describe("sealing statements", () => {
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   })
 
+  test("a late record revises a day that is sealed, whatever the clock says", async () => {
+    const id = await fresh()
+    await seal()
+    // Today was sealed, and then the clock was set back to it.
+    await app.sql(
+      `INSERT INTO statements (vault_id, date, revision, sealed_at, previous_hash, hash, assets, jws) VALUES ($1, $2, 1, now(), NULL, $3, '[]', 'x')`,
+      [id, dayOf(0), "0".repeat(64)]
+    )
+    const sealedUpTo = (day: string) => app.sql("UPDATE statement_chains SET next_date = $2 WHERE vault_id = $1", [id, day])
+    await sealedUpTo(dayOf(1))
+    await app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "5", occurredAt: timeOf(0, "00:00:00.000") }])
+    await seal()
+    expect((await get(id, `/${dayOf(0)}`)).json).toMatchObject({ revision: 2, assets: [{ asset: ETH, closing: "5" }] })
+    await app.sql("DELETE FROM statements WHERE vault_id = $1 AND date = $2", [id, dayOf(0)])
+    await sealedUpTo(dayOf(0))
+  })
+
   test("that is overdue is reported by the doctor, by readiness and by a metric", async () => {
     const doctor = async () => {
       const { code, stdout } = await cli(["doctor", "--json"], app.env)
