@@ -188,14 +188,22 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return { ...made, secret: Redacted.value(secret) }
       }),
 
-      /** Applies a patch. Enabling counts against the limit; it and a new URL start a new streak; disabling cancels waiting deliveries; pausing holds them. */
-      update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
+      /** Applies a patch. Enabling counts against the limit; it and a new URL start a new streak; disabling cancels waiting deliveries; pausing holds them. `isConfirmed`: whether a session may change the URL. */
+      update: Effect.fn("Webhooks.update")(function* (
+        principal: PrincipalState,
+        webhookId: string,
+        patch: UpdateWebhook,
+        isConfirmed: boolean
+      ) {
         const { credentials, disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(
           principal,
           webhookId,
           patch
         )
         if (Object.keys(patch).length === 0) return known
+        // The patch has the URL of before: another owner has moved the webhook since.
+        if (moving && !isConfirmed && principal.sessionId !== null)
+          return yield* Effect.die(problem("second_factor_required", "The URL was changed meanwhile. Reload the page."))
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
         const hiding = moving && !(yield* seesAll(sql, principal, known.entityIds))

@@ -108,12 +108,11 @@ export const layer = HttpApiBuilder.group(
             const patch = Body.read(["application/json", "application/merge-patch+json"])
             const { body: text, found, principal } = yield* bodied(manageable(webhookId), patch)
             const updated = inTurn(
-              Effect.flatMap(decodePatch(text), ({ url, ...others }) => {
-                if (url === undefined || url === found.url) return webhooks.update(principal, webhookId, others)
+              Effect.flatMap(decodePatch(text), (patch) => {
                 // A new URL could send data to a third party.
-                const patch = { ...others, url }
-                const confirmed = requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch))
-                return Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))
+                const moves = patch.url !== undefined && patch.url !== found.url
+                const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+                return Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch, moves))
               })
             )
             return HttpServerResponse.unsafeJson(yield* updated)
