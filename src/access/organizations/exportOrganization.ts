@@ -99,17 +99,19 @@ export const exportOrganization = (organizationId: string, file: string, onProgr
           rows[table] = yield* write(sql`
             SELECT '{"table":' || to_json(${table}::text) || ',"row":' || (to_jsonb(t) - ${secret}::text[])::text || '}' AS line
             FROM ${sql(table)} t WHERE ${of(sql, organizationId)}`)
-        yield* out.complete
-      }).pipe(Effect.scoped)
+        return out
+      })
     )
-    yield* snapshot
+    const out = yield* snapshot
+    // Before the file has its name: no complete file is without an entry.
     yield* record(sql, [
       { organizationId, actor: OPERATOR, action: "organization.exported", target: { type: "organization", id: organizationId } }
     ])
+    yield* out.complete
     return {
       organizationId,
       file,
       records,
       rows: Object.fromEntries(Object.entries(rows).filter(([, count]) => count > 0))
     } satisfies Exported
-  })
+  }).pipe(Effect.scoped)

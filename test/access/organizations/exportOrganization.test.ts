@@ -81,6 +81,14 @@ describe("export of an organization", () => {
     expect(fs.readFileSync(file, "utf8").trimEnd().split("\n")).toEqual([...lines])
   })
 
+  test("there is no file without its entry in the audit log", async () => {
+    const other = path.join(folder, "unrecorded.ndjson")
+    await app.sql("ALTER TABLE audit_log ADD CONSTRAINT none CHECK (action <> 'organization.exported') NOT VALID")
+    const { code } = await cli(["organizations", "export", "org_gone", other], app.env)
+    await app.sql("ALTER TABLE audit_log DROP CONSTRAINT none")
+    expect([code, fs.readdirSync(folder)]).toEqual([1, ["gone.ndjson"]])
+  })
+
   test("another deployment loads it with the same custody data, to the last digit", async () => {
     const other = new App()
     try {
