@@ -70,7 +70,10 @@ const FILES = /^(text\/csv|application\/x-ndjson)\b/i
 
 /** Whether this can be the result of an operation, and not a proxy's JSON: an object, and for a list one with a page. */
 const isResultOf = (route: Route, result: unknown): boolean =>
-  isRecord(result) && !Array.isArray(result) && (!route.pages || (Array.isArray(result["data"]) && isRecord(result["pagination"])))
+  isRecord(result) && !Array.isArray(result) && (!route.pages || (Array.isArray(result["data"]) && isPagination(result["pagination"])))
+
+const isPagination = (given: unknown): boolean =>
+  isRecord(given) && (given["nextCursor"] === null || typeof given["nextCursor"] === "string")
 
 /** The error of a response. */
 export const errorOf = (response: Response, text: string): Error => {

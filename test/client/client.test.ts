@@ -156,7 +156,7 @@ describe("errors", () => {
       expect([body, await reason(gateway.getVault("vault_a"))]).toEqual([body, "unexpected_answer"])
       expect([body, await reason(gateway.exportTransactions("vault_a", { format: "csv" }))]).toEqual([body, "unexpected_answer"])
     }
-    for (const body of ['{"status":"ok"}', '{"data":[]}', '{"data":{},"pagination":{}}']) {
+    for (const body of ['{"status":"ok"}', '{"data":[]}', '{"data":{},"pagination":{}}', '{"data":[],"pagination":{"nextCursor":{}}}']) {
       const gateway = client({ fetch: async () => new Response(body) })
       expect([body, await reason(gateway.listVaults())]).toEqual([body, "unexpected_answer"])
     }
