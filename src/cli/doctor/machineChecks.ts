@@ -5,6 +5,7 @@ import * as path from "node:path"
 import { Config, Effect, Option } from "effect"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { listenFault, livePid } from "../../runtime/embedded/Process.ts"
+import type { Cidr } from "../../runtime/settings/Format.ts"
 import { isClearText, Settings } from "../../runtime/settings/Settings.ts"
 import { type Finding, fault, notice, unready, well, why } from "./Finding.ts"
 
@@ -172,6 +173,8 @@ export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Findi
   ]
 })
 
+const hasEveryAddress = (ranges: ReadonlyArray<Cidr>): boolean => ranges.some(({ network: [, bits] }) => bits === 0)
+
 /** Conditions that are not faults but that the operator should know. */
 export const conditions = Effect.gen(function* () {
   const settings = yield* Settings
@@ -212,6 +215,24 @@ export const conditions = Effect.gen(function* () {
             )
           ]
         : []),
+    ...(hasEveryAddress(settings.trustedProxies)
+      ? [
+          unready(
+            "TRUSTED_PROXIES",
+            "It contains every address.",
+            "Name the proxies alone: with X-Forwarded-For, everybody could choose the address that rate limits and IP allowlists see."
+          )
+        ]
+      : []),
+    ...(hasEveryAddress(settings.webhookAllowCidrs)
+      ? [
+          unready(
+            "WEBHOOK_ALLOW_CIDRS",
+            "It contains every address.",
+            "Name single ranges: deliveries could reach all your private networks."
+          )
+        ]
+      : []),
     ...(settings.rateLimit === null
       ? [unready("Rate limit", "RATE_LIMIT is off.", "Set it: the limits on failed authentications and pings are also off.")]
       : [])

@@ -326,6 +326,12 @@ describe("custody doctor", () => {
       expect([subject, about(subject)]).toMatchObject([subject, { state: "notice" }])
   })
 
+  test("gives notice of ranges that contain every address", async () => {
+    const { about } = await doctor({ TRUSTED_PROXIES: "10.0.0.1/32,0.0.0.0/0", WEBHOOK_ALLOW_CIDRS: "::/0" })
+    for (const subject of ["TRUSTED_PROXIES", "WEBHOOK_ALLOW_CIDRS"])
+      expect([subject, about(subject)]).toMatchObject([subject, { state: "notice", says: "It contains every address." }])
+  })
+
   test("starts and writes nothing on a machine where nothing was started", async () => {
     const folder = path.join(freshFolder(), "data")
     const embedded = { DATABASE_URL: "", TEMPORAL_ADDRESS: "", TEMPORAL_UI_URL: "", MASTER_KEY: "", DATA_DIR: folder }
