@@ -14,6 +14,7 @@ import * as Id from "../../values/Id.ts"
 import { requireOrigin } from "../server/origin.ts"
 import { noteChange } from "./changeNotice.ts"
 import { text } from "./confirmation.ts"
+import { lockAccount } from "./lockAccount.ts"
 import { keepVerification } from "./verifications.ts"
 
 /** A passkey as its owner sees it. */
@@ -157,7 +158,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
         }),
 
       /** Stores a passkey that the user's browser created. */
-      register: (userId: string, name: string, given: unknown) =>
+      register: ({ id: session, userId }: { readonly id: string; readonly userId: string }, name: string, given: unknown) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
           const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Registration)(given), refused)
@@ -178,8 +179,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           if (!verified) return yield* refused()
           const { counter, id: credentialId, publicKey, transports } = registrationInfo.credential
           yield* Effect.gen(function* () {
-            // One change of an account at a time.
-            yield* sql`SELECT 1 FROM portal_users WHERE id = ${userId} FOR NO KEY UPDATE`
+            yield* lockAccount(sql, userId, { session })
             yield* ofUserWithRoom(userId)
             const kept = yield* sql`
               INSERT INTO portal_passkeys (id, user_id, name, credential_id, public_key, counter, transports)
@@ -191,7 +191,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           }).pipe(sql.withTransaction, dieOnSql)
         }),
 
-      /** The active user whose passkey answered the challenge. For "confirm" it is the given user. */
+      /** The passkey that answered the challenge, and its active user. For "confirm" it is the given user. */
       verify: (given: unknown, ceremony: "sign-in" | "confirm", userId?: string) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
@@ -217,9 +217,9 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
             catch: refused
           })
           if (!verified) return yield* refused()
-          yield* Effect.orDie(sql`
-            UPDATE portal_passkeys SET counter = ${authenticationInfo.newCounter}, last_used_at = clock_timestamp() WHERE id = ${known.id}`)
-          return known.userId
+          const used = yield* Effect.orDie(sql`
+            UPDATE portal_passkeys SET counter = ${authenticationInfo.newCounter}, last_used_at = clock_timestamp() WHERE id = ${known.id} RETURNING id`)
+          return used.length === 0 ? yield* refused() : { id: known.id, userId: known.userId }
         }),
 
       /** Removes a passkey. */

@@ -23,6 +23,7 @@ import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { noteChange } from "./changeNotice.ts"
+import { lockAccount } from "./lockAccount.ts"
 import { tooMany } from "./tooMany.ts"
 import { keepVerification } from "./verifications.ts"
 
@@ -212,8 +213,8 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
        */
       begin: ({ email, id, userId }: Setup) =>
         Effect.gen(function* () {
-          // One at a time, so that two tabs show the same.
-          yield* sql`SELECT 1 FROM portal_users WHERE id = ${userId} FOR NO KEY UPDATE`
+          // Two tabs show the same.
+          yield* lockAccount(sql, userId, { session: id })
           const pending = yield* unfinished(userId, id)
           if (pending !== undefined) return enrolment(pending.secret, email, pending.backupCodes)
           const secret = new OTPAuth.Secret({ size: 20 })
@@ -245,14 +246,15 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             ),
 
       /** Replaces the backup codes. */
-      renewBackupCodes: (userId: string) =>
+      renewBackupCodes: ({ id: session, userId }: { readonly id: string; readonly userId: string }) =>
         Effect.gen(function* () {
+          yield* lockAccount(sql, userId, { session })
           const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
           yield* sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`
           yield* audit(userId, "account.backup_codes_renewed")
           yield* noteChange(sql, userId, "backup-codes-renewed")
           return backupCodes
-        }).pipe(sql.withTransaction, Effect.orDie),
+        }).pipe(sql.withTransaction, dieOnSql),
 
       /** How many backup codes are left. */
       backupCodesLeft: (userId: string): Effect.Effect<number> =>

@@ -18,6 +18,7 @@ import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Identity } from "./Identity.ts"
+import { lockAccount, signedOut } from "./lockAccount.ts"
 import type { FactorUsed } from "./SecondFactor.ts"
 
 /** A session with its user's current state. */
@@ -53,8 +54,6 @@ const decodeSessions = decodeRows(
   ),
   decodeListed = decodeRows(ListedSession),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
-
-const signedOut = () => problem("signed_out", "Sign in to continue.")
 
 export class Sessions extends Effect.Service<Sessions>()("custody/portal/Sessions", {
   effect: Effect.gen(function* () {
@@ -143,9 +142,9 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
        * Creates a complete session for a user who has just confirmed the second factor, and returns its cookies. It
        * replaces `before`, the session in which the factor was confirmed: a token planted before the sign-in gives access
        * to nothing afterwards, and a session that was ended meanwhile is not completed. Also deletes the user's other
-       * ended sessions.
+       * ended sessions. Instead of a session, a passkey may have confirmed it, which must still be there.
        */
-      begin: (userId: string, secondFactor: FactorUsed, before?: SessionState) =>
+      begin: (userId: string, secondFactor: FactorUsed, before?: SessionState, passkey?: string) =>
         Effect.gen(function* () {
           // Before the other is deleted: whoever ends all sessions meanwhile finds one of the two.
           const { body, cookies } = yield* identity.startSession(userId)
@@ -160,13 +159,18 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
             return yield* signedOut()
           }
           yield* Effect.gen(function* () {
+            if (passkey !== undefined) yield* lockAccount(sql, userId, { passkey })
             const [begun] = yield* decodeIds(sql`
               UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
             // It was ended already.
             if (begun === undefined) return yield* signedOut()
             const actor: Actor = { type: "session", id: begun.id, userId }
             yield* recordOfUser(sql, userId, actor, "account.signed_in", { secondFactor: { old: null, new: secondFactor } })
-          }).pipe(sql.withTransaction, dieOnSql)
+          }).pipe(
+            sql.withTransaction,
+            Effect.tapError(() => sql`DELETE FROM portal_sessions WHERE token = ${token}`),
+            dieOnSql
+          )
           return cookies
         }),
 

@@ -144,8 +144,8 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       passkey: (given: unknown) =>
         Effect.gen(function* () {
           yield* spendOfAddress
-          const userId = yield* passkeys.verify(given, "sign-in")
-          const cookies = yield* sessions.begin(userId, "passkey")
+          const { id, userId } = yield* passkeys.verify(given, "sign-in")
+          const cookies = yield* sessions.begin(userId, "passkey", undefined, id)
           yield* Effect.logInfo("portal: signed in with a passkey").pipe(Effect.annotateLogs({ userId }))
           return cookies
         }),

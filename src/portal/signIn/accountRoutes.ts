@@ -60,7 +60,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
         const { userId } = session
         yield* confirm(userId, body.confirmation)
         yield* Effect.logInfo("portal: backup codes were renewed").pipe(Effect.annotateLogs({ userId }))
-        return { backupCodes: yield* (yield* SecondFactor).renewBackupCodes(userId) }
+        return { backupCodes: yield* (yield* SecondFactor).renewBackupCodes(session) }
       })
     )
     .handle("listPasskeys", () =>
@@ -83,7 +83,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
         const { body, session } = yield* withBody("complete", bodies.namedPasskey)
         const { userId } = session
         const { answer, name } = body
-        yield* (yield* Passkeys).register(userId, name.trim() === "" ? "Passkey" : name.trim(), answer)
+        yield* (yield* Passkeys).register(session, name.trim() === "" ? "Passkey" : name.trim(), answer)
         yield* Effect.logInfo("portal: a passkey was added").pipe(Effect.annotateLogs({ userId }))
         return done
       })
