@@ -203,7 +203,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         if (Object.keys(patch).length === 0) return known
         // The patch has the URL of before: another owner has moved the webhook since.
         if (moving && !isConfirmed && principal.sessionId !== null)
-          return yield* Effect.die(problem("second_factor_required", "The URL was changed meanwhile. Reload the page."))
+          return yield* Effect.die(
+            problem("second_factor_required", "The URL was changed meanwhile.", { fields: [fieldIssue("code", "is missing", "missing")] })
+          )
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
         const hiding = moving && !(yield* seesAll(sql, principal, known.entityIds))
