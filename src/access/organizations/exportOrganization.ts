@@ -41,7 +41,11 @@ const writing = (file: string) => {
   const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: failed })
   return Effect.map(
     Effect.acquireRelease(
-      attempt(() => fs.open(temporary, "wx", 0o600)),
+      attempt(async () => {
+        // Nothing else keeps a complete file from its name.
+        if ((await fs.stat(file).catch(() => undefined))?.isDirectory() === true) throw new Error("it is a folder")
+        return await fs.open(temporary, "wx", 0o600)
+      }),
       (handle) => Effect.promise(() => handle.close().then(() => fs.rm(temporary, { force: true })))
     ),
     (handle) => ({

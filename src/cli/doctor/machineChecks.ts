@@ -143,6 +143,8 @@ const certificateOf = (
     }
   }
   const left = Math.floor((Date.parse(certificate.validTo) - Date.now()) / DAY)
+  if (Date.parse(certificate.validFrom) > Date.now())
+    return [fault(setting, `The certificate is valid only from ${certificate.validFrom}.`, "Use one that is valid now.", 3)]
   if (left < 0) return [fault(setting, `The certificate expired on ${certificate.validTo}.`, "Renew it.", 3)]
   if (left < 14) return [notice(setting, `The certificate expires in ${left} days.`, "Renew it.")]
   return [well(setting, `valid for ${left} more days`)]

@@ -72,11 +72,13 @@ describe("export of an organization", () => {
   test("an unknown organization or folder fails with 1 and leaves no file behind", async () => {
     for (const [id, to] of [
       ["org_nobody", file],
-      ["org_gone", path.join(folder, "none", "gone.ndjson")]
+      ["org_gone", path.join(folder, "none", "gone.ndjson")],
+      ["org_gone", folder]
     ] as const) {
       const { code, stderr } = await cli(["organizations", "export", id, to], app.env)
       expect([code, stderr.length > 10]).toEqual([1, true])
     }
+    expect(await app.sql("SELECT 1 FROM audit_log WHERE action = 'organization.exported'")).toHaveLength(1)
     expect(fs.readdirSync(folder)).toEqual(["gone.ndjson"])
     expect(fs.readFileSync(file, "utf8").trimEnd().split("\n")).toEqual([...lines])
   })

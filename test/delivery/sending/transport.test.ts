@@ -108,7 +108,7 @@ describe.concurrent("a client certificate that endpoints may require", () => {
   test(
     "a pair that does not match leaves the last good one in use",
     next(async () => {
-      const logged = () => app.main?.output().split("the last valid pair remains in use").length ?? 0
+      const logged = () => app.main?.output().split("the last pair remains in use").length ?? 0
       fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
       await until("the log line", () => logged() === 2)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
@@ -119,6 +119,10 @@ describe.concurrent("a client certificate that endpoints may require", () => {
       const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
       expect(Number(/^custody_log_errors_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
+      // A worker that starts with it says so, too.
+      const other = await app.start(["worker"])
+      await until("the log line of another worker", () => other.output().includes("the certificate is valid from"))
+      await other.end()
       await present("third.client")
       await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client")
     }),

@@ -1,7 +1,7 @@
 /**
  * The TLS identity of deliveries: trusted roots (the built-in ones and WEBHOOK_EXTRA_CA), and the client certificate of
  * WEBHOOK_CLIENT_CERT_FILE for endpoints that require mTLS. The certificate is reloaded at run time, so it can be
- * replaced; if certificate and key do not match, or its validity has not begun or is over, the last valid pair stays in use. C-8.
+ * replaced; if certificate and key do not match, or its validity has not begun or is over, the last pair stays in use. C-8.
  */
 import { createHash, X509Certificate } from "node:crypto"
 import * as fs from "node:fs"
@@ -77,21 +77,20 @@ export const clientIdentity = Effect.fnUntraced(function* (
   const look = Effect.suspend(() => {
     try {
       const client = read()
-      if (client === undefined || nameOf(client) === now.certificate) return Effect.void
+      if (client === undefined) return Effect.void
       const { validFromDate, validToDate } = new X509Certificate(client.cert)
       const time = Date.now()
       if (validFromDate.getTime() > time || validToDate.getTime() < time)
         throw new Error(`the certificate is valid from ${validFromDate.toISOString()} to ${validToDate.toISOString()}`)
-      now = make(client)
       fault = ""
+      if (nameOf(client) === now.certificate) return Effect.void
+      now = make(client)
       return Effect.logInfo("deliveries now use a new client certificate")
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       if (message === fault) return Effect.void
       fault = message
-      return Effect.logError(
-        `WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last valid pair remains in use: ${message}`
-      )
+      return Effect.logError(`WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last pair remains in use: ${message}`)
     }
   })
   if (certFile !== undefined) yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(LOOK)))

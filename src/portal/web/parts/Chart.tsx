@@ -5,6 +5,10 @@ import { results } from "./attempts.ts"
 import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly, useZone } from "./Time.tsx"
 
+/** Distances of the axis' lines: whole numbers. */
+const INCREMENTS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 4 })
+
 /** Bars are stacked: each one is drawn as the sum of those below it, behind them. */
 const draw = (place: HTMLElement, traffic: Traffic, utc: boolean): uPlot => {
   const { from, stepSeconds } = traffic
@@ -33,7 +37,7 @@ const draw = (place: HTMLElement, traffic: Traffic, utc: boolean): uPlot => {
       },
       axes: [
         { ...axis(), grid: { show: false }, space: 70, values: (_, splits) => splits.map((seconds) => label.format(seconds * 1_000)) },
-        { ...axis(), size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000] }
+        { ...axis(), size: 62, incrs: INCREMENTS, values: (_, splits) => splits.map((value) => compact.format(value)) }
       ],
       series: [
         {
