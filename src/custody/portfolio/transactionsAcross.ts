@@ -169,7 +169,8 @@ export const exportedAcross = (
   few: ReadonlyArray<string> | undefined,
   filter: AcrossFilter
 ): ExportSource => {
-  const named = { vaultId: null, permit: () => Effect.succeed("All vaults"), plainLabel: "All-vaults", period: filter }
+  const vaultId = few?.length === 1 ? (few[0] ?? null) : null
+  const named = { vaultId, permit: () => Effect.succeed("All vaults"), plainLabel: "All-vaults", period: filter }
   return few === undefined
     ? {
         ...named,

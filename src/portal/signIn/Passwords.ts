@@ -21,6 +21,7 @@ import * as Id from "../../values/Id.ts"
 import { addressOf } from "../server/origin.ts"
 import { noteChange } from "./changeNotice.ts"
 import { Identity } from "./Identity.ts"
+import { lockAccount } from "./lockAccount.ts"
 import { PasswordWork } from "./PasswordWork.ts"
 import { noResetText, resetText } from "./passwordTexts.ts"
 import { type SessionState, Sessions, sessionActor } from "./Sessions.ts"
@@ -142,6 +143,7 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
           if (account === undefined || password === null || !(yield* work.verify(current, password))) return yield* wrong()
           const changed = yield* work.hash(next)
           yield* Effect.gen(function* () {
+            yield* lockAccount(sql, userId, { session: session.id })
             if (!(yield* replace(account, changed))) return yield* wrong()
             yield* recordOfUser(sql, userId, sessionActor(session), "account.password_changed")
             yield* noteChange(sql, userId, "password-changed")

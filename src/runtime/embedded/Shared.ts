@@ -5,7 +5,7 @@
  * has no process here: that process may be in another container or namespace.
  */
 
-import { Data, Duration, Effect, Schedule } from "effect"
+import { Data, Duration, Effect, identity, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
 import { isLocked, lockTogether } from "./fileLock.ts"
 import * as Process from "./Process.ts"
@@ -23,8 +23,9 @@ interface Ask<A, E, R> {
 /** How long a server that another process uses may take to respond or to end: more than {@link Process.stop} takes. */
 const PATIENCE = Duration.seconds(20)
 
-/** How often a server is looked at. */
-const LOOK = Duration.seconds(2)
+/** How often a server is looked at, and how long a look may take. */
+const LOOK = Duration.seconds(2),
+  LONGEST_LOOK = Duration.seconds(5)
 
 /** Another process uses the server, which does not respond. */
 class OutOfReach extends Data.TaggedError("OutOfReach") {}
@@ -48,7 +49,8 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   })
 
   const take = Effect.gen(function* () {
-    const found = yield* ask.running
+    // A server that hangs must not keep this process in the lock.
+    const found = yield* Effect.timeoutTo(ask.running, { duration: LONGEST_LOOK, onSuccess: identity, onTimeout: () => undefined })
     if (found === undefined && isLocked(users)) return yield* new OutOfReach()
     // A server that nobody uses and that does not respond is replaced.
     const stuck = found === undefined ? live() : undefined
@@ -62,7 +64,7 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     Effect.repeat({ while: (pid) => pid !== undefined, schedule: Schedule.spaced(LOOK) }),
     Effect.zipRight(
       Effect.logFatal(
-        `The embedded ${ask.name} server has ended: restart this program. Its log is ${dataDir.at("log", `${ask.name}.log`)}.`
+        `The embedded ${ask.name} server has ended: restart all programs of this DATA_DIR. Its log is ${dataDir.at("log", `${ask.name}.log`)}.`
       )
     )
   )

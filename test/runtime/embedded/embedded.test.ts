@@ -261,7 +261,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     // This one takes the servers over.
     service = await start()
     process.kill(pid("postgres"), "SIGKILL")
-    await until("the report", () => service.output().includes("The embedded postgres server has ended: restart this program."))
+    await until("the report", () => service.output().includes("The embedded postgres server has ended: restart all programs"))
     expect(await service.end("SIGTERM")).toBe(0)
     service = await start()
     expect((await get(service, list, secret)).data).toHaveLength(1)

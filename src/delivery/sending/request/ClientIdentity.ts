@@ -82,9 +82,10 @@ export const clientIdentity = Effect.fnUntraced(function* (
       const time = Date.now()
       if (validFromDate.getTime() > time || validToDate.getTime() < time)
         throw new Error(`the certificate is valid from ${validFromDate.toISOString()} to ${validToDate.toISOString()}`)
+      const isNew = nameOf(client) !== now.certificate
+      if (isNew) now = make(client)
       fault = ""
-      if (nameOf(client) === now.certificate) return Effect.void
-      now = make(client)
+      if (!isNew) return Effect.void
       return Effect.logInfo("deliveries now use a new client certificate")
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
