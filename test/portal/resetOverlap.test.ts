@@ -9,7 +9,7 @@ import { signedIn, Visitor } from "./client.ts"
 
 const app = useApi({ PORTAL_BASE_URL: "http://localhost:8080" })
 
-beforeAll(() => app.feed([...smallest(), ...["user_b", "user_c", "user_d"].map((id) => user(id, "org_a", ["vault_a"]))]))
+beforeAll(() => app.feed([...smallest(), ...["user_b", "user_c", "user_d", "user_e"].map((id) => user(id, "org_a", ["vault_a"]))]))
 
 /** A signed-in user with a passkey, and the browser's answer for another one. */
 const holder = async (userId: string) => {
@@ -72,4 +72,13 @@ test("a session of before adds no passkey", async () => {
   const answer = await overtaken("user_c", () => visitor.request("POST", "/api/passkeys", another))
   expect([answer.status, answer.json.code]).toEqual([401, "signed_out"])
   expect(await left("user_c")).toEqual([])
+})
+
+test("a session of before creates no key", async () => {
+  const visitor = await signedIn(app, "user_e")
+  const body = { label: "Late", scopes: ["vault:read"], vaultIds: null, ipAllowlist: [], confirmation: { code: visitor.backupCode() } }
+  const create = () => visitor.request("POST", "/api/keys", body)
+  const answer = await overtaken("user_e", create, "SELECT 1 FROM users WHERE id = 'user_e' FOR UPDATE")
+  expect([answer.status, answer.json.code]).toEqual([401, "signed_out"])
+  expect(await app.sql("SELECT 1 FROM api_keys WHERE user_id = 'user_e'")).toEqual([])
 })

@@ -164,9 +164,12 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       /** Fails if the properties are invalid, without changing anything. */
       check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
 
-      /** Creates a key for the user and returns its secret, only this once. Fails if the user is unknown or deactivated. */
+      /**
+       * Creates a key for the user and returns its secret, only this once. Fails if the user is unknown or deactivated. `allowed` is
+       * checked in the transaction.
+       */
       create: Effect.fn("ApiKeys.create")(
-        function* (userId: string, choice: Choice, actor: Actor = OPERATOR) {
+        function* (userId: string, choice: Choice, actor: Actor = OPERATOR, allowed: Effect.Effect<void> = Effect.void) {
           // The user's row and its organization's are locked until the key is committed: a concurrent deactivation or
           // deletion then finds the key and revokes it.
           const users = yield* decodeStatuses(sql`
@@ -174,6 +177,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
             FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR SHARE`)
           if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
           if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
+          yield* allowed
           const stored = yield* checked(userId, choice)
           const secret = Secret.make(),
             id = Id.make("key")

@@ -169,7 +169,8 @@ export const exportedAcross = (
   few: ReadonlyArray<string> | undefined,
   filter: AcrossFilter
 ): ExportSource => {
-  const vaultId = few?.length === 1 ? (few[0] ?? null) : null
+  const [only, ...others] = few ?? filter.vaultId ?? []
+  const vaultId = only === undefined || others.length > 0 ? null : only
   const named = { vaultId, permit: () => Effect.succeed("All vaults"), plainLabel: "All-vaults", period: filter }
   return few === undefined
     ? {

@@ -89,7 +89,8 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
         // Invalid properties are reported before a code is used up.
         yield* keys.check(userId, { ...choice, expiresAt: until })
         yield* confirm(userId, confirmation)
-        const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, actorOf(principalOf(session)))
+        const allowed = (yield* Sessions).stillThere(session)
+        const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, actorOf(principalOf(session)), allowed)
         yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
         return { ...key, secret: Redacted.value(secret) }
       }).pipe(toProblems)

@@ -174,6 +174,9 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           return cookies
         }),
 
+      /** Rejects a session that has ended since its request began, such as by a reset of the account, in the transaction of a change. */
+      stillThere: ({ id, userId }: SessionState): Effect.Effect<void> => Effect.orDie(lockAccount(sql, userId, { session: id })),
+
       /** The user's active sessions, latest first. */
       list: ({ id, userId }: SessionState): Effect.Effect<ReadonlyArray<ListedSession>> =>
         Effect.orDie(
