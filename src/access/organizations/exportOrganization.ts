@@ -42,7 +42,7 @@ const writing = (file: string) => {
   return Effect.map(
     Effect.acquireRelease(
       attempt(async () => {
-        // Nothing else keeps a complete file from its name.
+        // Otherwise only the rename would fail, after everything was read.
         if ((await fs.stat(file).catch(() => undefined))?.isDirectory() === true) throw new Error("it is a folder")
         return await fs.open(temporary, "wx", 0o600)
       }),
