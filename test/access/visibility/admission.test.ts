@@ -55,6 +55,13 @@ const slow = (count: number, signal?: AbortSignal) =>
     })
   )
 
+/** Waits until every slot of the organization is held by a request that waits for a lock. */
+const allTaken = () =>
+  until("requests that have a slot", async () => {
+    const waits = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+    return waits.length === CONCURRENCY
+  })
+
 /** The duration of each read of another organization while these requests are in progress, sorted; endless if one was refused. */
 const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<number>> => {
   let done = false
@@ -109,10 +116,7 @@ describe("concurrent requests are limited for each organization", () => {
     await whileLocked("deposit_addresses", async () => {
       const controller = new AbortController()
       const given = slow(20, controller.signal).map((answer) => answer.catch(() => undefined))
-      await until("requests that have a slot", async () => {
-        const waits = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
-        return waits.length === CONCURRENCY
-      })
+      await allTaken()
       controller.abort()
       await Promise.all(given)
     })
@@ -173,6 +177,8 @@ describe("concurrent requests are limited for each organization", () => {
       // On a busy machine, slots may be free again when a request asks for one.
       for (let round = 0; left.size > 0 && round < 5; round++) {
         const taken = Promise.all(slow(40))
+        // Otherwise a read on an open connection takes a slot before the forty have connected.
+        await allTaken()
         for (const [path, { json }] of await Promise.all([...left].map(async (path) => [path, await visitor.get(path)] as const)))
           if (json.detail?.includes("too many requests in progress")) left.delete(path)
         await taken
