@@ -1,6 +1,8 @@
-/** The doctor's checks of Temporal: connection, namespace, search attributes, and whether a worker polls. */
+/** The doctor's checks of Temporal: connection, namespace, search attributes, and whether workers poll its queues. */
+import type { Client } from "@temporalio/client"
 import { temporal as proto } from "@temporalio/proto"
 import { Cause, Effect, Exit } from "effect"
+import { workflows } from "../../../workflows/contract.ts"
 import { DataDir } from "../../runtime/embedded/DataDir.ts"
 import { livePid } from "../../runtime/embedded/Process.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
@@ -62,22 +64,56 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
     )
   )
 
-const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, TemporalCallFailed> =>
+/** How many workers polled a task queue in the last five minutes. */
+const pollersOf = (client: Client, namespace: string, taskQueue: string): Effect.Effect<number, TemporalCallFailed> =>
   Effect.map(
     temporalCall(() =>
       client.workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: TASK_QUEUE_TYPE_WORKFLOW })
     ),
-    ({ pollers }) => {
-      const count = new Set(pollers?.map(({ identity }) => identity)).size
-      return count > 0
-        ? well("Workers", `${count} polled ${taskQueue} in the last five minutes`)
-        : notice(
-            "Workers",
-            `None polled ${taskQueue} in the last five minutes.`,
-            "Deliveries wait until `custody start` runs with the worker role."
-          )
-    }
+    ({ pollers }) => new Set(pollers?.map(({ identity }) => identity)).size
   )
+
+const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, TemporalCallFailed> =>
+  Effect.map(pollersOf(client, namespace, taskQueue), (count) =>
+    count > 0
+      ? well("Workers", `${count} polled ${taskQueue} in the last five minutes`)
+      : notice(
+          "Workers",
+          `None polled ${taskQueue} in the last five minutes.`,
+          "Deliveries wait until `custody start` runs with the worker role."
+        )
+  )
+
+/** How many workflows of other task queues are looked at. */
+const LOOKED_AT = 1_000
+
+/** Workflows that wait on another task queue, which no worker polls: those from before a change of TEMPORAL_TASK_QUEUE. */
+const otherQueues = (
+  { client }: Connected,
+  namespace: string,
+  taskQueue: string
+): Effect.Effect<ReadonlyArray<Finding>, TemporalCallFailed> =>
+  Effect.gen(function* () {
+    const types = Object.values(workflows).map((type) => `"${type}"`)
+    const { executions } = yield* temporalCall(() =>
+      client.workflowService.listWorkflowExecutions({
+        namespace,
+        pageSize: LOOKED_AT,
+        query: `ExecutionStatus = "Running" AND TaskQueue != "${taskQueue}" AND WorkflowType IN (${types.join(", ")})`
+      })
+    )
+    const findings: Array<Finding> = []
+    for (const [name, waiting] of Map.groupBy(executions, (execution) => execution.taskQueue ?? ""))
+      if ((yield* pollersOf(client, namespace, name)) === 0)
+        findings.push(
+          notice(
+            "Other task queues",
+            `${waiting.length === LOOKED_AT ? "At least " : ""}${waiting.length} workflows wait on ${name}, which no worker polled in the last five minutes.`,
+            "If it is an earlier TEMPORAL_TASK_QUEUE, terminate them: then they start again on the present one. docs/temporal.md has the command."
+          )
+        )
+    return findings
+  })
 
 /** All checks of Temporal. */
 export const temporal = Effect.gen(function* () {
@@ -94,7 +130,12 @@ export const temporal = Effect.gen(function* () {
         Effect.gen(function* () {
           const first = [yield* server(connected), yield* namespaceOf(connected, namespace)]
           if (first.some(({ state }) => state === "fault")) return first
-          return [...first, yield* searchAttributes(connected, namespace), yield* worker(connected, namespace, taskQueue)]
+          return [
+            ...first,
+            yield* searchAttributes(connected, namespace),
+            yield* worker(connected, namespace, taskQueue),
+            ...(yield* otherQueues(connected, namespace, taskQueue))
+          ]
         }),
       ({ connection }) => Effect.ignore(temporalCall(() => connection.close()))
     ).pipe(Effect.timeout("15 seconds"))

@@ -117,7 +117,10 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       now,
       /** Whether the server responds within two seconds and has the namespace. */
       isAvailable: Effect.flatMap(now, ({ client }) => temporalCall(() => client.workflowService.getSystemInfo({}))).pipe(
-        Effect.zipRight(Effect.tapError(hasNamespace, () => askAgain)),
+        Effect.zipRight(
+          Effect.tapError(hasNamespace, () => askAgain),
+          { concurrent: true }
+        ),
         Effect.timeout("2 seconds"),
         Effect.match({ onFailure: () => false, onSuccess: () => true })
       ),

@@ -10,6 +10,7 @@ import { TrickyProxy } from "../../support/ConnectProxy.ts"
 import { authority, receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 import { smallest } from "../../support/records.ts"
 import { servers } from "../../support/servers.ts"
+import { operator } from "../../support/temporal.ts"
 
 const receiver = useReceiver()
 const app = useApp([])
@@ -241,6 +242,17 @@ describe("custody doctor", () => {
     ])
     const idle = await doctor({ TEMPORAL_TASK_QUEUE: `idle-${process.pid}` })
     expect([idle.code, idle.about("Workers")]).toMatchObject([0, { state: "notice" }])
+  })
+
+  test("counts workflows that wait on a task queue without workers", async () => {
+    const { client, close } = await operator()
+    const [taskQueue, workflowId] = [`earlier-${process.pid}`, `earlier-${process.pid}`]
+    await client.workflow.start("notify", { taskQueue, workflowId, args: [{ noticeId: "ntc_none" }] })
+    await until("the workflow to be listed", async () => (await doctor()).stdout.includes(`1 workflows wait on ${taskQueue}`))
+    // What docs/temporal.md says.
+    await client.workflow.getHandle(workflowId).terminate("task queue changed")
+    await until("its end to be listed", async () => !(await doctor()).stdout.includes(taskQueue))
+    await close()
   })
 
   test("reports a port in use with its setting: exit code 5", async () => {
