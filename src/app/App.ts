@@ -145,7 +145,7 @@ export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>)
 /** Waits up to 15 seconds for Postgres to start: servers and processes may start in any order. */
 const retryWhileUnavailable = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
-    Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
+    Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be used yet", error) : Effect.void)),
     whileUnavailable("1 second", "15 seconds")
   )
 

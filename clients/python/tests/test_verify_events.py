@@ -86,7 +86,7 @@ class VerifyEvents(unittest.TestCase):
                 self.differs("checkpoint", lambda: verify(service(ROWS), ENTITY, kept))
 
     def test_a_checkpoint_of_another_form_is_refused(self) -> None:
-        for field in ({"at": "Jan 02 2026 00:00:00 GMT (\x1b[2J\n)"}, {"at": None}, {"count": "5"}):
+        for field in ({"at": "Jan 02 2026 00:00:00 GMT (\x1b[2J\n)"}, {"at": None}, {"count": "5"}, {"resumeCursor": 5}):
             with self.subTest(field):
                 self.differs("a field that is not valid", lambda: verify(service(ROWS, latest={**LAST, **field}), ENTITY))
                 with self.assertRaises(NotVerifiable):
@@ -100,6 +100,12 @@ class VerifyEvents(unittest.TestCase):
                 with self.subTest(name, at=at):
                     self.differs(expected, lambda: verify(service(rows), ENTITY))
         self.differs("has no payload", lambda: verify(service([{**ROWS[0], "payload": None}]), ENTITY))
+        for other in (None, ["x"]):
+            false = {**ROWS[0], "id": other, "payload": {**ROWS[0]["payload"], "id": other}}
+            self.differs("has no id", partial(verify, service([false]), ENTITY))
+        nothing: Any = None
+        with self.assertRaises(NoAnswerError):
+            verify(service(nothing), ENTITY)
 
     def test_events_that_are_missing_changed_swapped_or_repeated_are_detected(self) -> None:
         other = row({**ROWS[1]["payload"], "data": {}})

@@ -4,10 +4,10 @@ import { type Duration, Effect, Schedule } from "effect"
 import pg from "pg"
 
 /**
- * Error codes of an unavailable Postgres: no connection, no space, shutdown or cancellation, a lock timeout, a
- * serialization failure, an idle transaction timeout, a read-only standby.
+ * Error codes of an unavailable Postgres: no connection, a refused login, a missing database, no space, shutdown or cancellation, a
+ * lock timeout, a serialization failure, an idle transaction timeout, a read-only standby.
  */
-const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01|25P03|25006)/
+const unavailable = /^(08|28|3D000|53|57P0|57014|55P03|40001|40P01|25P03|25006)/
 const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "CONNECTION_ENDED"])
 
 /**

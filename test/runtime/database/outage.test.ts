@@ -86,6 +86,27 @@ describe("Postgres is unreachable", () => {
     expect((await app.records([transaction("vault_a", 1)])).json).toMatchObject({ changed: 1, events: 1 })
   })
 
+  test("a database that is renamed for a restore is unavailable until it is back", async () => {
+    const url = new URL(app.databaseUrl)
+    const name = url.pathname.slice(1)
+    const server = new pg.Client({ connectionString: Object.assign(new URL(url), { pathname: "/postgres" }).href })
+    await server.connect()
+    try {
+      await until("the database to be renamed", async () => {
+        await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name])
+        return server.query(`ALTER DATABASE ${name} RENAME TO ${name}_old`).then(
+          () => true,
+          () => false
+        )
+      })
+      for (const target of targets) await unavailable(target)
+      await server.query(`ALTER DATABASE ${name}_old RENAME TO ${name}`)
+      await recovery()
+    } finally {
+      await server.end()
+    }
+  })
+
   test("connections that break under load cause 200 or 503 and nothing else", async () => {
     const statuses = new Map<number, number>()
     let running = true

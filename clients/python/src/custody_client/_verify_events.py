@@ -12,13 +12,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from types import NoneType
 from typing import Any
 
 from ._caller import Caller
-from ._model import decode
+from ._model import Model, decode
 from ._pages import each_page
 from ._signed import JsonObject, NotVerifiable, VerificationError, equal, raw_of, signed_claims, trusted_keys
-from .models import EventCheckpoint, SigningKeySet
+from .models import EventCheckpoint, FeedPagination, SigningKeySet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,14 @@ class VerifiedEvents:
     from_: EventCheckpoint | None
     """Where the verification began: what came before is not covered. None is the entity's first event."""
     to: EventCheckpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FeedPage(Model):
+    """A page of the feed, whose events are verified as the service sent them."""
+
+    data: list[Any]
+    pagination: FeedPagination
 
 
 def verify_events(
@@ -84,6 +93,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 def _is_checkpoint(one: object) -> bool:
     if not isinstance(one, Mapping) or not all(isinstance(one.get(name), str) for name in ("entityId", "hash", "at", "jws")):
         return False
+    if not isinstance(one.get("resumeCursor"), (str, NoneType)):
+        return False
     return type(one.get("count")) is int and _TIME.fullmatch(one["at"]) is not None
 
 
@@ -137,12 +148,12 @@ def _compare_feed(client: Caller, entity_id: str, start: JsonObject | None, mark
                 raise VerificationError(f"the events between {last} and {mark['at']} differ from what was signed")
             last = mark["at"]
 
-    def read(cursor: str | None) -> dict[str, Any]:
-        return client._call(dict[str, Any], "GET", "/v1/event-feed", query={"entityId": [entity_id], "limit": 500, "after": cursor})
+    def read(cursor: str | None) -> _FeedPage:
+        return client._call(_FeedPage, "GET", "/v1/event-feed", query={"entityId": [entity_id], "limit": 500, "after": cursor})
 
     compare()
-    for page in each_page(read, lambda page: page["pagination"]["nextCursor"], None if start is None else start["resumeCursor"]):
-        for event in page["data"]:
+    for page in each_page(read, lambda page: page.pagination.next_cursor, None if start is None else start["resumeCursor"]):
+        for event in page.data:
             _check_event(event, entity_id)
             if event["id"] in seen:
                 raise VerificationError(f"the event {event['id']} is repeated")
@@ -172,6 +183,8 @@ def _check_event(event: object, entity_id: str) -> None:
     payload = event.get("payload") if isinstance(event, Mapping) else None
     if not isinstance(event, Mapping) or not isinstance(payload, Mapping):
         raise VerificationError("an event of the feed has no payload")
+    if not isinstance(payload.get("id"), str):
+        raise VerificationError("an event of the feed has no id")
     for name, in_payload in _REPEATED.items():
         if not equal(event.get(name), payload.get(in_payload)):
             raise VerificationError(f"the field {name} of the event {payload.get('id')} differs from its payload")
