@@ -97,7 +97,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
       FROM ${spans()} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
       WHERE v.id > ${after} AND (
         (c.vault_id IS NULL AND (${startOf})::date < history.due) OR c.next_date < history.due
-        OR c.first_date > (${startOf})::date OR EXISTS (SELECT 1 FROM statement_changes n WHERE n.vault_id = v.id))
+        OR c.first_date > (${startOf})::date OR EXISTS (SELECT 1 FROM statement_changes n WHERE n.vault_id = v.id AND n.date < history.due))
       ORDER BY v.id LIMIT ${PAGE}`)
 
     /** The vault's chain, empty if it has no statements; undefined if its organization is being deleted. */
@@ -151,8 +151,8 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     })
 
     /** Compares sealed days with the ledger. Returns how many got another revision, and the chain after it. */
-    const revise = Effect.fnUntraced(function* (streams: EventLog.Streams, vault: DueVault, from: string, chain: Chain, most: number) {
-      const days = daysFrom(from, chain.nextDate, most)
+    const revise = Effect.fnUntraced(function* (streams: EventLog.Streams, vault: DueVault, chain: Chain, days: ReadonlyArray<string>) {
+      const [from = chain.nextDate] = days
       const before = dayAfter(from, days.length)
       const newest = yield* decodeNewest(sql`
         SELECT DISTINCT ON (s.date) s.date::text AS date, s.revision, s.assets FROM statements s
@@ -193,8 +193,9 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
           const chain = yield* chainOf(vault)
           if (chain === undefined || streams.of.size === 0) return { sealed: 0, revised: 0, isDone: true }
           const due = new Date(Math.min(streams.now, Date.now()) - Duration.toMillis(statementDelay)).toISOString().slice(0, 10)
-          if (chain.reviseFrom !== null && chain.reviseFrom < chain.nextDate)
-            return { ...(yield* revise(streams, vault, chain.reviseFrom, chain, most)), isDone: false }
+          // A day that a wrong clock sealed too early is compared when it is over, not with each of its records.
+          const late = chain.reviseFrom === null ? [] : daysFrom(chain.reviseFrom, due, most).filter((date) => date < chain.nextDate)
+          if (late.length > 0) return { ...(yield* revise(streams, vault, chain, late)), isDone: false }
           const earlier = vault.start < chain.firstDate
           const days = earlier
             ? daysFrom(later(dayAfter(chain.firstDate, -most), vault.start), chain.firstDate, most)

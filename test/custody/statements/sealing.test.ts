@@ -182,20 +182,34 @@ describe("sealing statements", () => {
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   })
 
-  test("a late record revises a day that is sealed, whatever the clock says", async () => {
+  test("a record of a day that was sealed too early revises it once, after its end", async () => {
     const id = await fresh()
     await seal()
-    // Today was sealed, and then the clock was set back to it.
-    await app.sql(
-      `INSERT INTO statements (vault_id, date, revision, sealed_at, previous_hash, hash, assets, jws) VALUES ($1, $2, 1, now(), NULL, $3, '[]', 'x')`,
-      [id, dayOf(0), "0".repeat(64)]
-    )
-    const sealedUpTo = (day: string) => app.sql("UPDATE statement_chains SET next_date = $2 WHERE vault_id = $1", [id, day])
+    const day = `/${dayOf(-1)}`
+    const arrives = (amount: string) =>
+      app.feed([{ type: "balance", vaultId: id, asset: ETH, amount, occurredAt: timeOf(-1, `0${amount}:00:00.000`) }])
+    // The clock is back in the day that was sealed.
+    setSystemTime(Date.now() - 86_400_000)
+    try {
+      for (const amount of ["5", "6"]) {
+        await arrives(amount)
+        await sealer((one) => one.seal("", 60_000))
+        expect((await get(id, day)).json).toMatchObject({ revision: 1, assets: [] })
+      }
+    } finally {
+      setSystemTime()
+    }
+    await sealer((one) => one.seal("", 60_000))
+    expect((await get(id, day)).json).toMatchObject({ revision: 2, assets: [{ asset: ETH, closing: "6" }] })
+
+    // The same in Postgres' own day: the record is noted for when it is over.
+    const sealedUpTo = (to: string) => app.sql("UPDATE statement_chains SET next_date = $2 WHERE vault_id = $1", [id, to])
     await sealedUpTo(dayOf(1))
-    await app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "5", occurredAt: timeOf(0, "00:00:00.000") }])
+    await app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "7", occurredAt: timeOf(0, "00:00:00.000") }])
     await seal()
-    expect((await get(id, `/${dayOf(0)}`)).json).toMatchObject({ revision: 2, assets: [{ asset: ETH, closing: "5" }] })
-    await app.sql("DELETE FROM statements WHERE vault_id = $1 AND date = $2", [id, dayOf(0)])
+    expect(await app.sql("SELECT date::text, cause FROM statement_changes WHERE vault_id = $1", [id])).toEqual([
+      { date: dayOf(0), cause: expect.any(String) }
+    ])
     await sealedUpTo(dayOf(0))
   })
 
