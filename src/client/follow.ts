@@ -4,7 +4,7 @@
  */
 import { CustodyError, NoAnswerError } from "./errors.ts"
 import type { WebhookEvent } from "./generated/webhooks.ts"
-import { type ClientOptions, errorOf, pause, queryOf } from "./request.ts"
+import { type ClientOptions, errorOf, parseJson, pause, queryOf } from "./request.ts"
 
 /** Where to start, and what to follow. */
 export interface FollowOptions {
@@ -154,7 +154,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
         wait = SOON
         if (data !== undefined) {
           // The stream's data is an event, as the API's contract guarantees.
-          const event = JSON.parse(data) as WebhookEvent
+          const event = parseJson(data) as WebhookEvent
           place = cursor
           yield { event, resumeCursor: cursor }
         }

@@ -56,10 +56,17 @@ const retryAfterOf = (header: string | null): number | undefined => {
 const textIn = (problem: Readonly<Record<string, unknown>>, name: string): string | undefined =>
   typeof problem[name] === "string" ? problem[name] : undefined
 
+/** The value of JSON text. Refuses numbers beyond a double's range: as text, `Infinity` is `null`, so both would have the same hash. */
+export const parseJson = (text: string): unknown =>
+  JSON.parse(text, (_, value) => {
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) throw new SyntaxError("JSON has a number out of range")
+    return value
+  })
+
 /** JSON text; undefined if it is something else. */
 const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -44,6 +44,8 @@ const nameOf = ({ date, revision }: Statement) => `the statement of ${date}, rev
 /** JSON by RFC 8785: no spaces, names in the order of their UTF-16 code units. */
 const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  // As JSON, `Infinity` would be `null`.
+  if (typeof value === "number") return String(value)
   if (!isObject(value)) return JSON.stringify(value)
   const fields = Object.keys(value)
     .sort()
