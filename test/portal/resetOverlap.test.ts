@@ -9,7 +9,13 @@ import { signedIn, Visitor } from "./client.ts"
 
 const app = useApi({ PORTAL_BASE_URL: "http://localhost:8080" })
 
-beforeAll(() => app.feed([...smallest(), ...["user_b", "user_c", "user_d", "user_e"].map((id) => user(id, "org_a", ["vault_a"]))]))
+beforeAll(() =>
+  app.feed([
+    ...smallest(),
+    ...["user_b", "user_c", "user_d", "user_e"].map((id) => user(id, "org_a", ["vault_a"])),
+    user("user_f", "org_a", ["vault_a"], { organizationRole: "owner" })
+  ])
+)
 
 /** A signed-in user with a passkey, and the browser's answer for another one. */
 const holder = async (userId: string) => {
@@ -24,10 +30,14 @@ const holder = async (userId: string) => {
   return { visitor, passkey, another: (await created()).body }
 }
 
-/** Sends a request that waits for a reset of the account, as the acceptance of an invitation makes it, or for its first statement. */
-const overtaken = async <A>(userId: string, send: () => Promise<A>, first?: string): Promise<A> => {
+/**
+ * Sends a request that waits for a reset of the account, as the acceptance of an invitation makes it, or for its first statement.
+ * Another statement can take the place of the reset.
+ */
+const overtaken = async <A>(userId: string, send: () => Promise<A>, first?: string, instead?: string): Promise<A> => {
   const other = new pg.Client({ connectionString: app.databaseUrl })
   const reset = async () => {
+    if (instead !== undefined) return void (await other.query(instead))
     await other.query("DELETE FROM portal_users WHERE id = $1", [userId])
     const account = [userId, `${userId}@example.com`]
     await other.query("INSERT INTO portal_users (id, name, email, email_verified) VALUES ($1, $1, $2, true)", account)
@@ -81,4 +91,35 @@ test("a session of before creates no key", async () => {
   const answer = await overtaken("user_e", create, "SELECT 1 FROM users WHERE id = 'user_e' FOR UPDATE")
   expect([answer.status, answer.json.code]).toEqual([401, "signed_out"])
   expect(await app.sql("SELECT 1 FROM api_keys WHERE user_id = 'user_e'")).toEqual([])
+})
+
+test("a session that ends while its code is checked widens no key and creates no webhook", async () => {
+  const visitor = await signedIn(app, "user_f")
+  const { key } = await app.key("user_f", { scopes: ["vault:read"] })
+  const confirmation = () => ({ code: visitor.backupCode() })
+  const webhook = {
+    url: "https://hooks.example.com/x",
+    entityIds: ["entity_a"],
+    eventKinds: ["vault.created"],
+    notificationEmail: "a@example.com"
+  }
+  for (const send of [
+    () => visitor.request("PATCH", `/api/keys/${key.id}`, { scopes: ["vault:read", "webhook:manage"], confirmation: confirmation() }),
+    () => visitor.request("POST", "/api/v1/webhooks", webhook, { "x-portal-confirmation": JSON.stringify(confirmation()) })
+  ]) {
+    // The session is there again for the second of them.
+    const sessions = await app.sql("SELECT * FROM portal_sessions WHERE user_id = 'user_f'")
+    const answer = await overtaken(
+      "user_f",
+      send,
+      "SELECT 1 FROM portal_second_factors WHERE user_id = 'user_f' FOR UPDATE",
+      "DELETE FROM portal_sessions WHERE user_id = 'user_f'"
+    )
+    expect([answer.status, answer.json.code]).toEqual([401, "signed_out"])
+    await app.sql("INSERT INTO portal_sessions SELECT * FROM jsonb_populate_recordset(NULL::portal_sessions, $1::jsonb)", [
+      JSON.stringify(sessions)
+    ])
+  }
+  expect(await app.sql("SELECT scopes FROM api_keys WHERE user_id = 'user_f'")).toEqual([{ scopes: ["vault:read"] }])
+  expect(await app.sql("SELECT 1 FROM webhooks")).toEqual([])
 })

@@ -120,22 +120,48 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       })
     }
 
-    /** Counts a failure against its client's address; clients behind a proxy that does not send their address count as one. */
-    const counted = <A>(context: RequestState, failure: A): A => {
-      if (rateLimit !== null) failures.failed(context.client)
+    /** Fails, and counts that against the client's address; clients behind a proxy that does not send their address count as one. */
+    const counted = <A, E>(context: RequestState, failure: Effect.Effect<A, E>, keyId?: string): Effect.Effect<A, E> => {
+      if (rateLimit !== null) failures.failed(context.client, keyId)
       return failure
+    }
+
+    /** Continues unless the client's address, or this key at this address, failed too often. */
+    const unlessBlocked = <A, E>(
+      context: RequestState,
+      keyId: string | undefined,
+      next: () => Effect.Effect<A, E>
+    ): Effect.Effect<A, E | ProblemOf<"too_many_failed_auth">> =>
+      rateLimit === null
+        ? next()
+        : Effect.flatMap(
+            failures.blockedFor(context.client, keyId),
+            (wait): Effect.Effect<A, E | ProblemOf<"too_many_failed_auth">> =>
+              wait === 0
+                ? next()
+                : problem(
+                    "too_many_failed_auth",
+                    keyId === undefined
+                      ? "Too many requests with invalid API keys came from this address."
+                      : "Too many requests with this API key, which may not be used, came from this address.",
+                    { headers: { "retry-after": String(wait) } }
+                  )
+          )
+
+    /** Why a key that exists may not be used; undefined if it may. */
+    const refusal = (row: KeyRow, { client }: RequestState): Effect.Effect<never, AuthenticationProblem> | undefined => {
+      if (row.revoked) return problem("revoked_api_key", "The API key was revoked.", rejected)
+      if (row.expired) return problem("expired_api_key", "The API key has expired.", rejected)
+      if (allowsAddress(row.ipAllowlist, client)) return undefined
+      return problem("ip_not_allowed", `The API key is not allowed from ${client?.toString() ?? "an unknown address"}.`)
     }
 
     /** The principal of a key row, or why the key may not be used. */
     const admit = (row: KeyRow, context: RequestState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
       context.keyId = row.id
       context.organizationId = row.organizationId
-      if (row.revoked) return counted(context, problem("revoked_api_key", "The API key was revoked.", rejected))
-      if (row.expired) return counted(context, problem("expired_api_key", "The API key has expired.", rejected))
-      if (!allowsAddress(row.ipAllowlist, context.client)) {
-        const from = context.client?.toString() ?? "an unknown address"
-        return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
-      }
+      const refused = refusal(row, context)
+      if (refused !== undefined) return unlessBlocked(context, row.id, () => counted(context, refused, row.id))
       if (row.expiresAt !== null) context.headers["x-key-expires-at"] = row.expiresAt
       keyUse.used(row.id, Date.now(), context.client)
       replica.admit(context.reading, row)
@@ -176,14 +202,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
           const session = Context.getOption(fiber.currentContext, SignedIn)
           // The portal limited it when it looked up the session.
           if (Option.isSome(session)) return Effect.succeed(session.value)
-          if (rateLimit === null) return identify(headers.authorization, context)
-          return Effect.flatMap(failures.blockedFor(context.client), (wait) =>
-            wait === 0
-              ? identify(headers.authorization, context)
-              : problem("too_many_failed_auth", "Too many requests with invalid API keys came from this address.", {
-                  headers: { "retry-after": String(wait) }
-                })
-          )
+          return unlessBlocked(context, undefined, () => identify(headers.authorization, context))
         })
     )
 

@@ -103,8 +103,10 @@ const through = <E, R>(api: HttpApp.Default<E, R>) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const session = yield* (yield* Sessions).complete
-    const services = yield* Effect.context<Passkeys | SecondFactor | Settings | HttpServerRequest.HttpServerRequest | RequestContext>()
-    const confirmed = confirm(session.userId, confirmationIn(request.headers["x-portal-confirmation"])).pipe(
+    const services = yield* Effect.context<
+      Passkeys | SecondFactor | Sessions | Settings | HttpServerRequest.HttpServerRequest | RequestContext
+    >()
+    const confirmed = confirm(session, confirmationIn(request.headers["x-portal-confirmation"])).pipe(
       Effect.catchAll(Effect.die),
       Effect.provide(services)
     )

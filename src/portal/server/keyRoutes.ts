@@ -88,7 +88,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
         const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
         // Invalid properties are reported before a code is used up.
         yield* keys.check(userId, { ...choice, expiresAt: until })
-        yield* confirm(userId, confirmation)
+        yield* confirm(session, confirmation)
         const allowed = (yield* Sessions).stillThere(session)
         const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, actorOf(principalOf(session)), allowed)
         yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
@@ -109,7 +109,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
           .pipe(
             Effect.catchTag("WidensKey", () =>
               Effect.zipRight(
-                confirm(userId, confirmation),
+                confirm(session, confirmation),
                 Effect.catchTag(keys.update(id, change, { mayWiden: true }, by), "WidensKey", Effect.die)
               )
             )

@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     .handleRaw("changePassword", () =>
       Effect.gen(function* () {
         const { body, session } = yield* withBody("complete", bodies.passwordChange)
-        yield* confirm(session.userId, body.confirmation)
+        yield* confirm(session, body.confirmation)
         yield* (yield* Passwords).change(session, body.current, body.next)
         return done
       })
@@ -58,7 +58,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
       Effect.gen(function* () {
         const { body, session } = yield* withBody("complete", bodies.confirmed)
         const { userId } = session
-        yield* confirm(userId, body.confirmation)
+        yield* confirm(session, body.confirmation)
         yield* Effect.logInfo("portal: backup codes were renewed").pipe(Effect.annotateLogs({ userId }))
         return { backupCodes: yield* (yield* SecondFactor).renewBackupCodes(session) }
       })
@@ -74,7 +74,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
       Effect.gen(function* () {
         const { body, session } = yield* withBody("complete", bodies.confirmed)
         const { email, userId } = session
-        yield* confirm(userId, body.confirmation)
+        yield* confirm(session, body.confirmation)
         return yield* (yield* Passkeys).registerOptions(userId, email)
       })
     )

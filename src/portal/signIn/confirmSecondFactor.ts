@@ -5,10 +5,15 @@ import { problem } from "../../http/Problem.ts"
 import type { Confirmation } from "./confirmation.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { SecondFactor } from "./SecondFactor.ts"
+import { type SessionState, Sessions } from "./Sessions.ts"
 
-/** Fails after too many of a user, and unless the code is valid and unused, or the passkey answers a challenge of the user. */
-export const confirm = (userId: string, { code, passkey }: Confirmation) =>
+/**
+ * Fails after too many of a user, and unless the code is valid and unused, or the passkey answers a challenge of the user; and if the
+ * session ended meanwhile.
+ */
+export const confirm = (session: SessionState, { code, passkey }: Confirmation) =>
   Effect.gen(function* () {
+    const { userId } = session
     const factor = yield* SecondFactor
     yield* factor.spend(userId)
     if (passkey !== undefined) yield* (yield* Passkeys).verify(passkey, "confirm", userId)
@@ -18,4 +23,5 @@ export const confirm = (userId: string, { code, passkey }: Confirmation) =>
         fields: [fieldIssue("code", "is missing", "missing")]
       })
     }
+    yield* (yield* Sessions).stillThere(session)
   })
