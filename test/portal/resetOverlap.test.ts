@@ -93,7 +93,7 @@ test("a session of before creates no key", async () => {
   expect(await app.sql("SELECT 1 FROM api_keys WHERE user_id = 'user_e'")).toEqual([])
 })
 
-test("a session that ends while its code is checked widens no key and creates no webhook", async () => {
+test("a session that ends while its code is checked changes nothing", async () => {
   const visitor = await signedIn(app, "user_f")
   const { key } = await app.key("user_f", { scopes: ["vault:read"] })
   const confirmation = () => ({ code: visitor.backupCode() })

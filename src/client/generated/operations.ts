@@ -467,7 +467,7 @@ export interface Operations {
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
   /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. With `eventKind`, it is a complete sample event of that kind, marked by the header `X-Service-Test` and by `data.test`: its ids name nothing, and amounts are 0. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, body?: PingWebhook, options?: RequestOptions): Promise<PingResult>
-  /** Recover missed events. Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
+  /** Recover missed events. Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings, except events with 200 deliveries, 20 of them to the webhook. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
   createRecovery(webhookId: string, body: CreateRecovery, options?: OnceOptions): Promise<Recovery>
   /** List a webhook's recoveries. Recoveries of the webhook, newest first. Ended recoveries are kept for 31 days. `GET /v1/webhooks/{webhookId}/recoveries` */
   listRecoveries(webhookId: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<Recovery>

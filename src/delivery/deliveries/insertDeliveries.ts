@@ -15,8 +15,12 @@ export interface NewDelivery {
   readonly recoveryId?: string
 }
 
-/** Most deliveries of an event that is sent again: those of an event are listed without pages. */
-export const MOST_OF_EVENT = 200
+/**
+ * Most deliveries of an event that is redelivered: those of an event are listed without pages. A recovery sends it all the same to a
+ * webhook with fewer than `MOST_OF_WEBHOOK` of them, so one webhook's redeliveries cannot keep an event from another.
+ */
+export const MOST_OF_EVENT = 200,
+  MOST_OF_WEBHOOK = 20
 
 /** Whether an event has as many deliveries. */
 export const hasMostDeliveries = (sql: SqlClient.SqlClient, eventId: Statement.Fragment): Statement.Fragment => sql`

@@ -52,7 +52,7 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       .annotate(OpenApi.Summary, "Recover missed events")
       .annotate(
         OpenApi.Description,
-        "Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`."
+        "Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings, except events with 200 deliveries, 20 of them to the webhook. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`."
       )
   )
   .add(

@@ -16,7 +16,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { transaction } from "../../runtime/database/sql.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import * as Id from "../../values/Id.ts"
-import { hasMostDeliveries, insertRecovered } from "../deliveries/insertDeliveries.ts"
+import { hasMostDeliveries, insertRecovered, MOST_OF_WEBHOOK } from "../deliveries/insertDeliveries.ts"
 import { cancelWaiting, isToBeSent } from "../webhooks/cancelWaiting.ts"
 
 /** How long a step runs, in ms; another recovery may wait for its slot. */
@@ -94,14 +94,14 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
             AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${events}) e
       )
       SELECT s.id, s.position, s.kind, s.vault_id AS "vaultId", w.id IS NOT NULL AS matches,
-        CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL WHEN ${hasMostDeliveries(sql, sql.literal("s.id"))} THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
+        CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL WHEN b.own >= ${MOST_OF_WEBHOOK} AND ${hasMostDeliveries(sql, sql.literal("s.id"))} THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
       FROM seen s
       LEFT JOIN webhooks w ON w.id = ${webhookId} AND s.created_at BETWEEN s.since AND s.until
         AND ${matches(sql, "s")} AND (s.event_kinds IS NULL OR s.kind = ANY(s.event_kinds))
         AND (s.vault_id IS NULL OR s.vault_ids IS NULL OR s.vault_id = ANY(s.vault_ids))
       LEFT JOIN webhook_queues q ON q.webhook_id = w.id
       LEFT JOIN LATERAL (
-        SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(${isToBeSent(sql)}), false) AS waiting,
+        SELECT count(*) AS own, coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(${isToBeSent(sql)}), false) AS waiting,
           (array_agg(CASE d.status WHEN 'FAILED' THEN 'FAILED' ELSE 'CANCELED' END ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id
         FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
       ORDER BY s.position`)

@@ -79,7 +79,7 @@ export const publish = ({ previousIsLost = false } = {}) =>
         if (!previousIsLost && now !== undefined && now !== kid && now !== previous)
           return yield* new InvalidSettings({
             faults: [
-              "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt` with the new one first."
+              "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt --key-lost` with the new one first."
             ]
           })
         yield* sql`

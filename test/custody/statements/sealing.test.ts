@@ -182,7 +182,7 @@ describe("sealing statements", () => {
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   })
 
-  test("a record of a day that was sealed too early revises it once, after its end", async () => {
+  test("a day that was sealed too early is revised once, after its end", async () => {
     const id = await fresh()
     await seal()
     const day = `/${dayOf(-1)}`

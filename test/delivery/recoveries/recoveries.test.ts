@@ -206,18 +206,24 @@ describe.concurrent("what a recovery sends", () => {
     await until("both events", async () => receiver.to("/z").length === 2)
   })
 
-  test("an event with 200 deliveries is not sent again", async () => {
-    const id = await webhook(12, { status: "DISABLED" })
+  test("an event with 200 deliveries is sent again only to webhooks with few of them", async () => {
+    const [many, few] = [await webhook(12, { status: "DISABLED" }), await webhook(12, { status: "DISABLED" })]
     await feedTransactions(12, 2)
-    await app.sql(
-      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, failure_reason)
-       SELECT left(replace(e.id, 'evt_', 'del_'), 22) || lpad(n::text, 8, '0'), e.id, $1, e.organization_id, n, e.kind, 'CANCELED', 'MANUAL'
-       FROM (SELECT * FROM events WHERE vault_id = 'vault_12a' ORDER BY position LIMIT 1) e, generate_series(1, 200) n`,
-      [id]
-    )
-    await app.sql("INSERT INTO webhook_sequences VALUES ($1, 200)", [id])
-    await patch(id, { status: "ACTIVE" })
-    expect((await completed(await recover(id))).progress).toEqual(progress(2, 1))
+    for (const [id, from, to] of [
+      [few, 1, 19],
+      [many, 20, 200]
+    ] as const) {
+      await app.sql(
+        `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, failure_reason)
+         SELECT left(replace(e.id, 'evt_', 'del_'), 22) || lpad(n::text, 8, '0'), e.id, $1, e.organization_id, n, e.kind, 'CANCELED', 'MANUAL'
+         FROM (SELECT * FROM events WHERE vault_id = 'vault_12a' ORDER BY position LIMIT 1) e, generate_series($2::int, $3::int) n`,
+        [id, from, to]
+      )
+      await app.sql("INSERT INTO webhook_sequences VALUES ($1, $2)", [id, to])
+      await patch(id, { status: "ACTIVE" })
+    }
+    expect((await completed(await recover(few))).progress).toEqual(progress(2, 2))
+    expect((await completed(await recover(many))).progress).toEqual(progress(2, 1))
   })
 
   test("a new webhook gets earlier events, restricted by time, kind, vault and outcome", async () => {

@@ -1244,8 +1244,9 @@ class Operations(Caller):
         request_id: str | None = None,
     ) -> Recovery:
         """Recover missed events. Sends every event recorded between ``since`` and ``until`` that was never DELIVERED to the
-        webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the
-        webhook covers. A webhook can have one unfinished recovery. Accepts ``Idempotency-Key``.
+        webhook, by the webhook's current settings, except events with 200 deliveries, 20 of them to the webhook. New events are
+        sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished
+        recovery. Accepts ``Idempotency-Key``.
 
         ``POST /v1/webhooks/{webhookId}/recoveries``
 

@@ -55,7 +55,9 @@ const audit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   }
 })
 
-const reencryptAll = Effect.gen(function* () {
+const reencryptAll = Effect.fnUntraced(function* (keyLost: boolean) {
+  // Before anything else: a wrong MASTER_KEY changes nothing.
+  yield* publish({ previousIsLost: keyLost })
   const sql = yield* SqlClient.SqlClient
   const master = yield* MasterKey
   const pass = Effect.all(
@@ -65,7 +67,6 @@ const reencryptAll = Effect.gen(function* () {
   const done = yield* pass
   yield* Effect.sync(() => process.stderr.isTTY && process.stderr.write("\r\u001b[K"))
   yield* audit(sql)
-  yield* publish({ previousIsLost: true })
   yield* Console.log(JSON.stringify(done, null, 2))
   const unreadable = Object.values(done).reduce((sum, one) => sum + one.unreadable, 0)
   if (unreadable > 0) {
@@ -92,5 +93,6 @@ const reencryptAll = Effect.gen(function* () {
   }
 })
 
-/** Re-encrypts everything and prints counts. */
-export const reencrypt = reencryptAll.pipe(Effect.provide(Layer.merge(commandDatabase, masterKeyLayer)), Effect.scoped)
+/** Re-encrypts everything and prints counts. `keyLost`: MASTER_KEY replaces a key that is lost. */
+export const reencrypt = (keyLost: boolean) =>
+  reencryptAll(keyLost).pipe(Effect.provide(Layer.merge(commandDatabase, masterKeyLayer)), Effect.scoped)
