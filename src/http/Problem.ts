@@ -121,6 +121,9 @@ export const problem = <C extends Code>(
 /** The only 404: unknown, hidden and malformed ids get byte-identical responses. Spec: Errors 3. */
 export const notFound = (): Problem<"not_found"> => problem("not_found", "The resource does not exist, or this API key cannot access it.")
 
+/** A session of the portal has ended. The API's contract has no such error: its requests have no session. */
+export const signedOut = (): Problem<"signed_out"> => problem("signed_out", "Sign in to continue.")
+
 /** The body of a problem, as it goes over the wire. */
 export const bodyOf = (self: Problem, requestId: string): string => {
   const [status, title] = codes[self.code]

@@ -4,7 +4,7 @@
  * Authentication 5 to 7, 10, 12.
  */
 import { Effect } from "effect"
-import { problem } from "../../http/Problem.ts"
+import { problem, signedOut } from "../../http/Problem.ts"
 import { AccessChecks } from "../credentials/AccessChecks.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 
@@ -25,7 +25,7 @@ export const withBody = Effect.map(
         if (principal === undefined)
           return yield* Effect.die(
             before.keyId === null
-              ? problem("signed_out", "Sign in to continue.")
+              ? signedOut()
               : problem("revoked_api_key", "The API key can no longer be used.", {
                   headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' }
                 })

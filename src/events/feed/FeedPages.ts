@@ -7,7 +7,7 @@ import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
 import { jsonText } from "../../http/Page.ts"
-import { problem } from "../../http/Problem.ts"
+import { problem, signedOut } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { oldestTime } from "../log/logWindow.ts"
@@ -126,8 +126,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
         const current = (yield* access.current([reader])).get(reader)
         if (current === undefined)
           return yield* reader.keyId === null
-            ? // Only the portal's requests have a session; the API's contract has no such error.
-              Effect.die(problem("signed_out", "Sign in to continue."))
+            ? Effect.die(signedOut())
             : problem("revoked_api_key", "The API key was revoked, has expired, or is no longer allowed from this address.", rejected)
         if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
         reader = current

@@ -13,12 +13,12 @@ import { Authentication } from "../../access/credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
 import * as Body from "../../http/Body.ts"
-import { notFound, problem } from "../../http/Problem.ts"
+import { notFound, problem, signedOut } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Identity } from "./Identity.ts"
-import { lockAccount, signedOut } from "./lockAccount.ts"
+import { lockAccount } from "./lockAccount.ts"
 import type { FactorUsed } from "./SecondFactor.ts"
 
 /** A session with its user's current state. */
@@ -140,26 +140,27 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
 
       /**
        * Creates a complete session for a user who has just confirmed the second factor, and returns its cookies. It
-       * replaces `before`, the session in which the factor was confirmed: a token planted before the sign-in gives access
-       * to nothing afterwards, and a session that was ended meanwhile is not completed. Also deletes the user's other
-       * ended sessions. Instead of a session, a passkey may have confirmed it, which must still be there.
+       * replaces the session in which the factor was confirmed: a token planted before the sign-in gives access to nothing
+       * afterwards, and a session that was ended meanwhile is not completed. A passkey that confirmed it must still be there.
+       * Also deletes the user's other ended sessions.
        */
-      begin: (userId: string, secondFactor: FactorUsed, before?: SessionState, passkey?: string) =>
+      begin: (userId: string, secondFactor: FactorUsed, by: { readonly session: string } | { readonly passkey: string }) =>
         Effect.gen(function* () {
           // Before the other is deleted: whoever ends all sessions meanwhile finds one of the two.
           const { body, cookies } = yield* identity.startSession(userId)
           const token = body["token"]
           if (typeof token !== "string") return yield* signedOut()
+          const before = "session" in by ? by.session : null
           const gone = yield* Effect.orDie(
             decodeIds(sql`
-              DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before?.id ?? ""} OR ${over}) RETURNING s.id`)
+              DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before} OR ${over}) RETURNING s.id`)
           )
-          if (before !== undefined && !gone.some(({ id }) => id === before.id)) {
+          if (before !== null && !gone.some(({ id }) => id === before)) {
             yield* Effect.orDie(sql`DELETE FROM portal_sessions WHERE token = ${token}`)
             return yield* signedOut()
           }
           yield* Effect.gen(function* () {
-            if (passkey !== undefined) yield* lockAccount(sql, userId, { passkey })
+            if ("passkey" in by) yield* lockAccount(sql, userId, by)
             const [begun] = yield* decodeIds(sql`
               UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
             // It was ended already.

@@ -145,7 +145,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           yield* spendOfAddress
           const { id, userId } = yield* passkeys.verify(given, "sign-in")
-          const cookies = yield* sessions.begin(userId, "passkey", undefined, id)
+          const cookies = yield* sessions.begin(userId, "passkey", { passkey: id })
           yield* Effect.logInfo("portal: signed in with a passkey").pipe(Effect.annotateLogs({ userId }))
           return cookies
         }),

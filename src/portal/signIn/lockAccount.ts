@@ -1,9 +1,7 @@
 /** Locks an account in the transaction of a change: one change at a time, and none beside a reset, which replaces the account. */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { problem } from "../../http/Problem.ts"
-
-export const signedOut = () => problem("signed_out", "Sign in to continue.")
+import { signedOut } from "../../http/Problem.ts"
 
 /**
  * Locks the account, and then looks for what gave access to it: the session, or the passkey. A reset deletes both. Fails with

@@ -74,7 +74,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
         const { body, session } = yield* withBody("started", bodies.code)
         if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator app first.")
         const used = yield* (yield* SecondFactor).take(session.userId, body.code)
-        return withCookies(done, yield* (yield* Sessions).begin(session.userId, used, session))
+        return withCookies(done, yield* (yield* Sessions).begin(session.userId, used, { session: session.id }))
       })
     )
     .handleRaw("getInvitation", () =>
@@ -123,7 +123,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
         const { body, session } = yield* withBody("started", bodies.code)
         yield* (yield* SecondFactor).confirm(session.userId, body.code)
         yield* Effect.logInfo("portal: a second factor was set up").pipe(Effect.annotateLogs({ userId: session.userId }))
-        return withCookies(done, yield* (yield* Sessions).begin(session.userId, "authenticator", session))
+        return withCookies(done, yield* (yield* Sessions).begin(session.userId, "authenticator", { session: session.id }))
       })
     )
     .handleRaw("signOut", () => signOut)
