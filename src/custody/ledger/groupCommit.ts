@@ -118,7 +118,8 @@ export const groupCommit = (
       if (!exclusive) state.vaults.retain(({ organizationId }) => streams.of.has(organizationId))
 
       const occurrences: Array<Occurrence<Kind>> = []
-      let dates: ReadonlyMap<string, number> = streams.dates
+      const before = yield* EventLog.datesAhead(sql)
+      let dates = before
       const applyOne = ({ batch, broken, faults, records }: (typeof all)[number]) =>
         Effect.suspend(() => {
           mark(state)
@@ -163,7 +164,7 @@ export const groupCommit = (
       const created = occurrences.filter(({ organizationId }) => !streams.of.has(organizationId))
       const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
       yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences, ids)
-      yield* EventLog.keepDates(sql, streams, dates)
+      yield* EventLog.keepDates(sql, streams, before, dates)
       failpoint("feed-written")
       return outcomes
     })

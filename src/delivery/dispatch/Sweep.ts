@@ -1,7 +1,8 @@
 /**
  * The sweep: writes commands again for whatever is overdue, because an operator terminated its workflow or Temporal lost its
- * state: deliveries whose next attempt is overdue, queues whose drain did not act, recoveries and notices. Each once a minute
- * at most; the oldest dispatcher does it. It reads overdue rows by index, so what is not overdue costs nothing.
+ * state: deliveries whose next attempt is overdue, queues whose drain did not act, recoveries and notices. Also for queues that
+ * wait for nothing, because their webhook was resumed while a delivery joined them. Each once a minute at most; the oldest
+ * dispatcher does it. It reads overdue rows by index, so what is not overdue costs nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
@@ -51,6 +52,9 @@ export class Sweep extends Effect.Service<Sweep>()("custody/Sweep", {
       sql,
       sql`
         SELECT 'drain/' || webhook_id FROM webhook_queues WHERE due < now() - ${OVERDUE}::interval
+        UNION ALL
+        SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
+        WHERE q.due IS NULL AND w.status = 'ACTIVE'
         UNION ALL
         SELECT id FROM recoveries WHERE (status = 'RUNNING' OR canceling) AND seen_at < now() - ${INACTIVE}::interval
         UNION ALL

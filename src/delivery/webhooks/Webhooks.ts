@@ -126,6 +126,12 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return { known, href, credentials, status, enabling, resuming, disabling, moving }
     })
 
+    /**
+     * Gives a change of what a webhook receives its place among the organization's events: those that are being recorded are
+     * committed first, and others begin after the commit and see the change. None is missing in between.
+     */
+    const inTurnWithEvents = (principal: PrincipalState) => EventLog.lock(sql, [principal.organizationId])
+
     const removeSecrets = (webhookId: string) => sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
 
     /** Begins the grace period of the current secret, and returns its end. Fails if three secrets are valid. */
@@ -171,6 +177,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
+        if (!disabled) yield* inTurnWithEvents(principal)
         yield* sql`
           INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email,
             header_names, oauth, gateway_credentials)
@@ -201,6 +208,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           patch
         )
         if (Object.keys(patch).length === 0) return known
+        if (enabling || (status !== "DISABLED" && (patch.eventKinds ?? patch.vaultIds) !== undefined)) yield* inTurnWithEvents(principal)
         // The patch has the URL of before: another owner has moved the webhook since.
         if (moving && !isConfirmed && principal.sessionId !== null)
           return yield* Effect.die(

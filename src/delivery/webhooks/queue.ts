@@ -5,7 +5,7 @@
  *
  * The drain (sending/Drain.ts) is a workflow. It deletes the row under a lock when nothing is queued; a transaction that
  * queues a delivery locks the row's key, so none is left behind. `due` is when the drain acts next, null while it has nothing
- * to do: the sweep starts a drain that is overdue. C-5.
+ * to do: the sweep starts a drain that is overdue, or of an active webhook without one. C-5.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect, Schema } from "effect"

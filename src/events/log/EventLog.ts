@@ -40,8 +40,6 @@ export interface Streams {
   readonly idsFrom: number
   /** The time of recording in ms: the same, or now if the clock was set back by more than {@link SET_BACK_MS}. */
   readonly now: number
-  /** The latest dates in ms of objects that recently changed more than once in a batch. */
-  readonly dates: ReadonlyMap<string, number>
   /** The version of the catalog, read under the lock. */
   readonly catalogVersion: number
 }
@@ -54,10 +52,10 @@ const decodeStreams = decodeRows(
     eventId: Schema.NullOr(Schema.String),
     clock: Schema.NullOr(Schema.Number),
     now: Schema.Number,
-    version: Schema.Number,
-    dates: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Number }))
+    version: Schema.Number
   })
 )
+const decodeDates = decodeRows(Schema.Struct({ object: Schema.String, date: Schema.Number }))
 const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: Schema.Number, hash: Bytes, sealedUntil: Schema.Number }))
 
 /**
@@ -67,8 +65,7 @@ const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: 
 export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
   const wanted = [...new Set(organizationIds)].sort()
   const rows = yield* decodeStreams(sql`
-    SELECT s.id, s.position, s.event_id AS "eventId", s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
-      (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
+    SELECT s.id, s.position, s.event_id AS "eventId", s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version
     FROM catalog_version v LEFT JOIN (
       SELECT organization_id AS id, position, event_id, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
       FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`)
@@ -80,8 +77,7 @@ export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organ
   const idsFrom = Math.max(clock, ...streams.map((stream) => stream.clock + 1))
   const now = idsFrom > clock + SET_BACK_MS ? clock : idsFrom
   const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
-  const dates = new Map(Object.entries(rows[0]?.dates ?? {}))
-  return { of, idsFrom, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
+  return { of, idsFrom, now, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
 })
 
 /** The chains of entities, extended with the recorded events. C-3. */
@@ -172,8 +168,23 @@ export const append = Effect.fnUntraced(function* (
     SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`
 })
 
-/** Keeps the latest dates of objects that are ahead of `now`, and forgets those that have passed. */
-export const keepDates = (sql: SqlClient.SqlClient, { dates: before, now }: Streams, dates: ReadonlyMap<string, number>) => {
+/**
+ * The latest dates in ms of objects that recently changed more than once in a batch. Call it when the streams are locked, in a
+ * statement of its own: one that waits for the lock reads what was there before.
+ */
+export const datesAhead = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    decodeDates(sql`SELECT object, extract(epoch FROM date)::float8 * 1000 AS date FROM event_dates`),
+    (rows): ReadonlyMap<string, number> => new Map(rows.map(({ date, object }) => [object, date]))
+  )
+
+/** Keeps the latest dates of objects that are ahead of `now`, and forgets those `before` that have passed. */
+export const keepDates = (
+  sql: SqlClient.SqlClient,
+  { now }: Streams,
+  before: ReadonlyMap<string, number>,
+  dates: ReadonlyMap<string, number>
+) => {
   const ahead = [...dates].filter(([, date]) => date > now)
   if (ahead.length === 0 && before.size === 0) return Effect.void
   return sql`

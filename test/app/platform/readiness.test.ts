@@ -101,6 +101,10 @@ describe("readiness", () => {
       expect(await buffersOf(ready)).toBeGreaterThan(before + 100)
       await until("a look that passes nothing", async () => (await buffersOf(ready)) < before + 20)
       expect(await ready()).toMatchObject({ oldestUndispatchedSeconds: 0, oldestOverdueSeconds: 0 })
+      // So is the drain of a queue that nobody runs.
+      await app.sql("INSERT INTO webhook_queues (webhook_id, live, due) VALUES ($1, true, now() - interval '90 seconds')", [webhookId])
+      expect(Math.floor(((await ready())["oldestOverdueSeconds"] ?? 0) / 10)).toBe(9)
+      await app.sql("DELETE FROM webhook_queues")
       // Later ones are seen.
       await app.sql(
         "INSERT INTO event_outbox (organization_id, position, event_id, entity_id, kind) VALUES ('org_a', 999999, 'evt_new', 'entity_a', 'vault.updated')"

@@ -140,4 +140,22 @@ describe("records posted concurrently", () => {
     const last = (await eventsOf("org_b")).map(({ id }) => String(id))
     expect(last).toEqual(last.toSorted())
   })
+
+  test("date a change after those of a batch that was committed while they waited", async () => {
+    await app.feed(world, { "x-record-events": "none" })
+    const amounts = Array.from({ length: 900 }, (_, index) => balance("vault_a", "ethereum/native", String(index + 1)))
+    await holding("org_a", async (release) => {
+      const first = app.records(amounts)
+      await until("the first batch to wait", async () => (await waiting()).length === 1)
+      // A batch of two organizations does not share the first one's transaction.
+      const second = app.records([balance("vault_b", "ethereum/native", "1"), balance("vault_a", "ethereum/native", "901")])
+      await until("the second batch to wait", async () => (await waiting()).length === 2)
+      await release()
+      expect([(await first).status, (await second).status]).toEqual([200, 200])
+    })
+    const [last] = await app.sql(`
+      SELECT payload::json->'data'->'balance'->>'amount' AS amount FROM events WHERE organization_id = 'org_a' AND kind = 'balance.updated'
+      ORDER BY occurred_at DESC, id DESC LIMIT 1`)
+    expect(last).toEqual({ amount: "901" })
+  })
 })

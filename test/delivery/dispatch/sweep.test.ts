@@ -74,13 +74,17 @@ test("a command due far in the future is due now, except that of a claim", async
   expect(due.map(({ key }) => String(key))).toEqual([`drain/${webhookId}`])
 })
 
-test("a queue with an overdue drain gets a command, and a paused one gets none", async () => {
+test("a queue with an overdue drain, or an active one without, gets a command", async () => {
   await app.sql("INSERT INTO webhook_queues (webhook_id, live, due) VALUES ($1, true, now() - interval '61 seconds')", [webhookId])
   await sweep()
   expect(await keys()).toEqual([`drain/${webhookId}`])
-  await app.sql("DELETE FROM commands; UPDATE webhook_queues SET due = NULL")
+  await app.sql("DELETE FROM commands; UPDATE webhook_queues SET due = NULL; UPDATE webhooks SET status = 'PAUSED'")
   await sweep()
   expect(await keys()).toEqual([])
+  // A delivery joined it while the webhook was resumed.
+  await app.sql("UPDATE webhooks SET status = 'ACTIVE'")
+  await sweep()
+  expect(await keys()).toEqual([`drain/${webhookId}`])
 })
 
 test("a dispatcher sweeps soon after the one that swept was killed", async () => {

@@ -176,36 +176,6 @@ describe.concurrent("what a recovery sends", () => {
     ])
   })
 
-  test("an event that is being recorded while the webhook is enabled is recovered", async () => {
-    const ask = (method: string, target: string, body: unknown) => app.request(method, target, { key: keys.stranger, body })
-    const fields = { entityIds: ["entity_z"], eventKinds: ["transaction.confirmed"], notificationEmail: "ops@example.com" }
-    const { json } = await ask("POST", "/v1/webhooks", { ...fields, url: receiver.url("/z"), status: "DISABLED" })
-    await app.feed([transaction("vault_z", ++hashes)])
-    const writer = new pg.Client({ connectionString: app.databaseUrl })
-    await writer.connect()
-    try {
-      await writer.query("BEGIN")
-      await writer.query("UPDATE event_streams SET position = position + 1 WHERE organization_id = 'org_z'")
-      await writer.query(`
-        INSERT INTO events SELECT (r).* FROM (
-          SELECT jsonb_populate_record(e, jsonb_build_object('id', left(e.id, -2) || 'zz', 'position', e.position + 1)) AS r
-          FROM events e WHERE e.organization_id = 'org_z' ORDER BY e.position DESC LIMIT 1) n`)
-      expect((await ask("PATCH", `/v1/webhooks/${json.id}`, { status: "ACTIVE" })).status).toBe(200)
-      const asked = ask("POST", `/v1/webhooks/${json.id}/recoveries`, { since: YESTERDAY() })
-      await until("the recovery to wait", async () => {
-        const waits = await app.sql(
-          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'event_streams' AND datname = current_database()"
-        )
-        return waits.length > 0
-      })
-      await writer.query("COMMIT")
-      expect((await asked).status).toBe(202)
-    } finally {
-      await writer.end()
-    }
-    await until("both events", async () => receiver.to("/z").length === 2)
-  })
-
   test("an event with 200 deliveries is sent again only to webhooks with few of them", async () => {
     const [many, few] = [await webhook(12, { status: "DISABLED" }), await webhook(12, { status: "DISABLED" })]
     await feedTransactions(12, 2)
