@@ -106,7 +106,7 @@ const sealed = Effect.fnUntraced(function* (master: Sealing | undefined) {
     return fault(
       "Master key",
       `${rows.length - opened.length} of the last ${rows.length} webhook secrets were encrypted with another key: their deliveries cannot be signed.`,
-      "Set MASTER_KEY, or MASTER_KEY_PREVIOUS, to the key that they were encrypted with.",
+      "Set MASTER_KEY, or MASTER_KEY_PREVIOUS, to the key that they were encrypted with. If it is lost, their owners rotate them.",
       3
     )
   }

@@ -68,7 +68,7 @@ const ofOrganization = (
     sql`SELECT v.* FROM transactions v WHERE ${where} ${within(sql, filter, after)} ORDER BY ${sql.literal(order)} LIMIT ${most}`
   if (hash !== undefined)
     return {
-      rows: sql`SELECT v.* FROM transactions v WHERE v.hash = ${hash} ${within(sql, filter, after)} ORDER BY ${sql.literal(byHash)}`,
+      rows: sql`SELECT v.* FROM transactions v WHERE v.hash = ${hash} AND v.organization_id = ${owner} ${within(sql, filter, after)} ORDER BY ${sql.literal(byHash)}`,
       order: newest
     }
   if (address !== undefined) return { rows: ofAddress(sql, "organization_id", owner, address, rows(byKey)), order: byKey }

@@ -6,7 +6,7 @@
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Either, Redacted, Schema } from "effect"
+import { Effect, Either, Redacted, Schema } from "effect"
 import { type Action, type Changes, changed, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
@@ -21,6 +21,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
 import * as gateway from "../gateway/gatewayCredentials.ts"
 import { changesOf } from "./auditedChanges.ts"
+import { beginGrace } from "./beginGrace.ts"
 import { cancelWaiting, lastSequence, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { type CredentialChange, changedCredentials } from "./changedCredentials.ts"
 import { endRecoveries } from "./endRecoveries.ts"
@@ -36,7 +37,6 @@ import { requireReadableKinds, requireWebhookScope, seesAll } from "./webhookSco
 
 const decode = decodeRows(Webhook)
 const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
-const decodeExpiries = decodeRows(Schema.Struct({ expires: Schema.String }))
 const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
 
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
@@ -126,32 +126,10 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return { known, href, credentials, status, enabling, resuming, disabling, moving }
     })
 
-    /**
-     * Gives a change of what a webhook receives its place among the organization's events: those that are being recorded are
-     * committed first, and others begin after the commit and see the change. None is missing in between.
-     */
+    /** Puts a change of what a webhook receives after events that are being recorded and before all others, so that none is missed. */
     const inTurnWithEvents = (principal: PrincipalState) => EventLog.lock(sql, [principal.organizationId])
 
     const removeSecrets = (webhookId: string) => sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-
-    /** Begins the grace period of the current secret, and returns its end. Fails if three secrets are valid. */
-    const limitPrevious = Effect.fnUntraced(function* (webhookId: string) {
-      yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
-      const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-      if (live.length >= Secret.LIVE_SECRETS) {
-        return yield* problem(
-          "rotation_limit_reached",
-          `At most ${Secret.LIVE_SECRETS} secrets can be active. Wait until an older one expires, or expire them now.`
-        )
-      }
-      // By the clock that the grace period uses.
-      const [previous] = yield* decodeExpiries(sql`
-        UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
-        WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`)
-      return previous === undefined
-        ? yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
-        : previous.expires
-    })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; the webhook's drain does the rest. */
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
@@ -279,7 +257,10 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         { expirePrevious }: RotateSecret
       ) {
         const known = yield* lock(principal, webhookId)
-        const expires = expirePrevious === "now" ? yield* Effect.as(removeSecrets(webhookId), null) : yield* limitPrevious(webhookId)
+        const expires =
+          expirePrevious === "now"
+            ? yield* Effect.as(removeSecrets(webhookId), null)
+            : yield* beginGrace(sql, webhookId, settings.webhookRotationGrace)
         const secret = Secret.make()
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
         const [updated] = yield* decodeTimes(sql`

@@ -189,3 +189,27 @@ test("every binary column is sealed and re-encrypted, or known to need no encryp
   ]
   expect(rows.map(({ name }) => String(name)).sort()).toEqual([...sealed, ...others].sort())
 })
+
+test("a lost key is replaced if the operator says so, and nothing waits for it", async () => {
+  const send = () =>
+    app.request("POST", "/v1/webhooks", {
+      key: keys.owner,
+      body: fields({ url: receiver.url("/hook"), status: "DISABLED" }),
+      headers: { "idempotency-key": "before" }
+    })
+  const made = await send()
+  expect(made.status).toBe(201)
+  const found = { MASTER_KEY: randomBytes(32).toString("base64") }
+  expect((await reencrypt(found)).code).toBe(3)
+  await app.main?.end()
+  const { code, stderr } = await cli(["secrets", "reencrypt", "--key-lost"], { ...app.env, ...found })
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^\d+ values cannot be read any more\. Idempotency keys are forgotten\./)])
+  app.main = await app.start(["api", "worker"], found)
+  expect((await send()).status).toBe(201)
+  // The owner rotates the secret.
+  const { json } = await app.request("POST", `/v1/webhooks/${made.json.id}/rotate-secret`, {
+    key: keys.owner,
+    body: { expirePrevious: "now" }
+  })
+  expect(await signs(made.json.id, json.secret)).toBe(true)
+})

@@ -69,6 +69,15 @@ const reencryptAll = Effect.fnUntraced(function* (keyLost: boolean) {
   yield* audit(sql)
   yield* Console.log(JSON.stringify(done, null, 2))
   const unreadable = Object.values(done).reduce((sum, one) => sum + one.unreadable, 0)
+  if (unreadable > 0 && keyLost) {
+    // Otherwise every request with such a key would fail for a day, and a platform that repeats a batch would wait behind it.
+    yield* sql`DELETE FROM idempotency_keys`
+    yield* Console.error(
+      `${unreadable} values cannot be read any more. Idempotency keys are forgotten. ` +
+        "Owners rotate the secrets of their webhooks and set their headers and OAuth secrets again; invite portal users again with --reset."
+    )
+    return
+  }
   if (unreadable > 0) {
     return yield* new NotReencrypted({
       message:
