@@ -178,7 +178,7 @@ export const insertRemainingRows = async (app: App, name: string) => {
     entity_id: `entity_${name}`,
     kind: "vault.created"
   })
-  await one("event_dates", { object: `transaction vault_${name}\ntx_01`, date: past })
+  await one("event_dates", { organization_id: `org_${name}`, object: `transaction vault_${name}\ntx_01`, date: past })
   await one("event_checkpoints", { entity_id: `entity_${name}`, at: past, count: 1, hash: Buffer.alloc(32), position: 1 })
   await one("commands", { key: delivery?.["id"] })
   await one("commands", { key: `drain/${webhook?.["id"]}` })

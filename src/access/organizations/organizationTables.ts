@@ -96,14 +96,7 @@ const others: ReadonlyArray<OrganizationTable> = [
     table: "portal_users",
     of: (sql, organizationId) => sql`t.id IN (SELECT u.id FROM users u WHERE u.organization_id = ${organizationId})`
   },
-  {
-    // Dates of objects that were ahead of the clock; only those in the past, which nobody reads any more.
-    table: "event_dates",
-    of: (sql, organizationId) => sql`t.date < clock_timestamp() AND EXISTS (
-      SELECT 1 FROM vaults v WHERE v.organization_id = ${organizationId}
-        AND v.id = ANY (string_to_array(translate(t.object, ' ', E'\\n'), E'\\n')))`,
-    exported: "nothing"
-  }
+  { table: "event_dates", of: byOrganization, exported: "nothing" }
 ]
 
 /** Events that wait; deleted first, so that no more deliveries are made. */

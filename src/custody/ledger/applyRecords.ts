@@ -4,6 +4,7 @@
  */
 
 import type { Occurrence } from "../../events/log/Envelope.ts"
+import type { Dated } from "../../events/log/EventLog.ts"
 import type { Kind } from "../../events/log/Kind.ts"
 import * as Amount from "../../values/Amount.ts"
 import * as Id from "../../values/Id.ts"
@@ -22,8 +23,8 @@ export interface ApplyResult {
   /** Lines of records that are older than what their rows already say. */
   readonly stale: ReadonlyArray<number>
   readonly occurrences: ReadonlyArray<Occurrence<Kind>>
-  /** The latest date in ms of each object's changes so far. */
-  readonly dates: ReadonlyMap<string, number>
+  /** The latest date of each object's changes so far. */
+  readonly dates: ReadonlyMap<string, Dated>
 }
 
 /** A record with its line, from 1. */
@@ -52,7 +53,7 @@ class Rejection {
 /**
  * Applies records to the state. `broken` has ids of records that could not be decoded: records that refer to them are not
  * reported again. `now` is the time of recording, UTC ISO 8601, and the default date. Two changes of one object never
- * have the same date, because consumers order by it: `earlier` has the latest dates so far, in ms, of objects that are
+ * have the same date, because consumers order by it: `earlier` has the latest dates so far of objects that are
  * ahead of the clock, and each further change is a millisecond later.
  */
 export const applyRecords = (
@@ -60,7 +61,7 @@ export const applyRecords = (
   records: ReadonlyArray<Numbered>,
   broken: ReadonlySet<string>,
   now: string,
-  earlier: ReadonlyMap<string, number> = new Map()
+  earlier: ReadonlyMap<string, Dated> = new Map()
 ): ApplyResult => {
   const faults: Array<Fault> = []
   const occurrences: Array<Occurrence<Kind>> = []
@@ -72,7 +73,7 @@ export const applyRecords = (
     unchanged = 0
   for (const { line, record } of records) {
     const object = objectOf(record),
-      date = Math.max(start, (dates.get(object) ?? 0) + 1)
+      date = Math.max(start, (dates.get(object)?.date ?? 0) + 1)
     // Up to a few minutes ahead is shown as now; records are compared by the times that they give.
     const happened = record.occurredAt === undefined || record.occurredAt > now ? new Date(date).toISOString() : record.occurredAt
     const outcome = fromFuture(record, start) ?? apply(state, record, happened, now, invalidIds)
@@ -86,7 +87,10 @@ export const applyRecords = (
       changed++
       occurrences.push(...outcome)
       // A time of its own in the past says nothing about the next one.
-      if (outcome.length > 0 && Date.parse(happened) >= start) dates.set(object, Math.max(dates.get(object) ?? 0, Date.parse(happened)))
+      const [first] = outcome,
+        at = Date.parse(happened)
+      if (first !== undefined && at >= start)
+        dates.set(object, { organizationId: first.organizationId, date: Math.max(dates.get(object)?.date ?? 0, at) })
     }
   }
   return { faults, changed, unchanged, stale, occurrences, dates }
@@ -101,7 +105,7 @@ const fromFuture = (record: Record, now: number): Rejection | undefined => {
   return undefined
 }
 
-/** The object of a record. One of a vault contains its id: such objects are deleted with the organization (organizationTables.ts). */
+/** The object of a record. */
 const objectOf = (record: Record): string => {
   switch (record.type) {
     case "network":

@@ -118,7 +118,7 @@ export const groupCommit = (
       if (!exclusive) state.vaults.retain(({ organizationId }) => streams.of.has(organizationId))
 
       const occurrences: Array<Occurrence<Kind>> = []
-      const before = yield* EventLog.datesAhead(sql)
+      const before = yield* EventLog.datesAhead(sql, streams)
       let dates = before
       const applyOne = ({ batch, broken, faults, records }: (typeof all)[number]) =>
         Effect.suspend(() => {

@@ -55,7 +55,7 @@ const decodeStreams = decodeRows(
     version: Schema.Number
   })
 )
-const decodeDates = decodeRows(Schema.Struct({ object: Schema.String, date: Schema.Number }))
+const decodeDates = decodeRows(Schema.Struct({ organizationId: Schema.String, object: Schema.String, date: Schema.Number }))
 const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: Schema.Number, hash: Bytes, sealedUntil: Schema.Number }))
 
 /**
@@ -168,29 +168,40 @@ export const append = Effect.fnUntraced(function* (
     SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`
 })
 
+/** The latest date in ms of an object that changed more than once in a batch, and its organization. */
+export interface Dated {
+  readonly organizationId: string
+  readonly date: number
+}
+
 /**
- * The latest dates in ms of objects that recently changed more than once in a batch. Call it when the streams are locked, in a
- * statement of its own: one that waits for the lock reads what was there before.
+ * The latest dates of objects of these streams' organizations that are ahead of the clock. Call it in a statement of its own when the
+ * streams are locked: one that waits for the lock reads what was there before.
  */
-export const datesAhead = (sql: SqlClient.SqlClient) =>
+export const datesAhead = (sql: SqlClient.SqlClient, { of }: Streams) =>
   Effect.map(
-    decodeDates(sql`SELECT object, extract(epoch FROM date)::float8 * 1000 AS date FROM event_dates`),
-    (rows): ReadonlyMap<string, number> => new Map(rows.map(({ date, object }) => [object, date]))
+    decodeDates(sql`
+      SELECT organization_id AS "organizationId", object, extract(epoch FROM date)::float8 * 1000 AS date FROM event_dates
+      WHERE organization_id = ANY(${[...of.keys()]}::text[])`),
+    (rows): ReadonlyMap<string, Dated> => new Map(rows.map(({ date, object, organizationId }) => [object, { organizationId, date }]))
   )
 
-/** Keeps the latest dates of objects that are ahead of `now`, and forgets those `before` that have passed. */
+/** Keeps the dates that are ahead of `now`, and forgets those `before` that have passed. The streams are locked. */
 export const keepDates = (
   sql: SqlClient.SqlClient,
-  { now }: Streams,
-  before: ReadonlyMap<string, number>,
-  dates: ReadonlyMap<string, number>
+  { now, of }: Streams,
+  before: ReadonlyMap<string, Dated>,
+  dates: ReadonlyMap<string, Dated>
 ) => {
-  const ahead = [...dates].filter(([, date]) => date > now)
+  const ahead = [...dates].filter(([object, { date }]) => date > now && before.get(object)?.date !== date)
   if (ahead.length === 0 && before.size === 0) return Effect.void
   return sql`
-    WITH passed AS (DELETE FROM event_dates WHERE date < to_timestamp(${now}::float8 / 1000))
-    INSERT INTO event_dates (object, date) SELECT object, to_timestamp(date / 1000) FROM unnest(${ahead.map(([object]) => object)}::text[], ${ahead.map(([, date]) => date)}::float8[]) AS a (object, date)
-    ON CONFLICT (object) DO UPDATE SET date = excluded.date`
+    WITH passed AS (
+      DELETE FROM event_dates WHERE organization_id = ANY(${[...of.keys()]}::text[]) AND date < to_timestamp(${now}::float8 / 1000))
+    INSERT INTO event_dates (organization_id, object, date) SELECT organization_id, object, to_timestamp(date / 1000)
+    FROM unnest(${ahead.map(([, { organizationId }]) => organizationId)}::text[], ${ahead.map(([object]) => object)}::text[],
+      ${ahead.map(([, { date }]) => date)}::float8[]) AS a (organization_id, object, date)
+    ON CONFLICT (organization_id, object) DO UPDATE SET date = excluded.date`
 }
 
 /** Locks the streams and records events; call it in the transaction of the change. Returns their ids. */

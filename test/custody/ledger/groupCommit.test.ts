@@ -158,4 +158,25 @@ describe("records posted concurrently", () => {
       ORDER BY occurred_at DESC, id DESC LIMIT 1`)
     expect(last).toEqual({ amount: "901" })
   })
+
+  test("keep the dates of another organization's changes", async () => {
+    await app.feed([...world, balance("vault_a", "ethereum/native", "0")], { "x-record-events": "none" })
+    let last = 0
+    const changes = (count: number) => app.feed(Array.from({ length: count }, () => balance("vault_b", "ethereum/native", String(++last))))
+    await changes(900)
+    const held = async (release: () => Promise<void>) => {
+      const batch = app.records([balance("vault_a", "ethereum/native", "1")])
+      await until("the batch to wait", async () => (await waiting()).length === 1)
+      await changes(900)
+      await changes(900)
+      await release()
+      expect((await batch).status).toBe(200)
+    }
+    await holding("vault_a", held, "balances WHERE vault_id")
+    await changes(1)
+    const [newest] = await app.sql(`
+      SELECT payload::json->'data'->'balance'->>'amount' AS amount FROM events WHERE organization_id = 'org_b' AND kind = 'balance.updated'
+      ORDER BY occurred_at DESC, id DESC LIMIT 1`)
+    expect(newest).toEqual({ amount: String(last) })
+  })
 })

@@ -21,7 +21,12 @@ CREATE TABLE event_streams (
 
 -- The latest date of an object that changed more than once in a batch, until that date has passed: consumers order by it, so no
 -- later change may have the same.
-CREATE TABLE event_dates (object text COLLATE "C" PRIMARY KEY, date timestamptz(3) NOT NULL);
+CREATE TABLE event_dates (
+  organization_id text COLLATE "C" REFERENCES organizations (id),
+  object text COLLATE "C",
+  date timestamptz(3) NOT NULL,
+  PRIMARY KEY (organization_id, object)
+);
 
 -- A row is written once and never updated. payload is text: exactly this text is signed and sent, and jsonb would change it.
 CREATE TABLE events (
