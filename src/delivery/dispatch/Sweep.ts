@@ -55,6 +55,7 @@ export class Sweep extends Effect.Service<Sweep>()("custody/Sweep", {
         UNION ALL
         SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
         WHERE q.due IS NULL AND w.status = 'ACTIVE'
+          AND (q.live OR EXISTS (SELECT 1 FROM recoveries r WHERE r.webhook_id = q.webhook_id AND r.status = 'RUNNING'))
         UNION ALL
         SELECT id FROM recoveries WHERE (status = 'RUNNING' OR canceling) AND seen_at < now() - ${INACTIVE}::interval
         UNION ALL

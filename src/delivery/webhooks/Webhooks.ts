@@ -37,6 +37,12 @@ import { requireReadableKinds, requireWebhookScope, seesAll } from "./webhookSco
 
 const decode = decodeRows(Webhook)
 const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
+/** Whether a patch lets a webhook receive events that it did not receive before. */
+const widens = ({ eventKinds, vaultIds }: Webhook, patch: UpdateWebhook): boolean => {
+  const adds = (wanted: ReadonlyArray<string> | undefined, had: ReadonlyArray<string>) => wanted?.some((one) => !had.includes(one)) === true
+  return adds(patch.eventKinds, eventKinds) || (vaultIds !== null && (patch.vaultIds === null || adds(patch.vaultIds, vaultIds)))
+}
+
 const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
 
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
@@ -186,7 +192,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           patch
         )
         if (Object.keys(patch).length === 0) return known
-        if (enabling || (status !== "DISABLED" && (patch.eventKinds ?? patch.vaultIds) !== undefined)) yield* inTurnWithEvents(principal)
+        if (enabling || (status !== "DISABLED" && widens(known, patch))) yield* inTurnWithEvents(principal)
         // The patch has the URL of before: another owner has moved the webhook since.
         if (moving && !isConfirmed && principal.sessionId !== null)
           return yield* Effect.die(

@@ -101,6 +101,9 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
     const letter = (account: Account) =>
       Effect.gen(function* () {
         const { hasSecondFactor, name, password, userId } = account
+        // A deactivation ends links, and waits for this one.
+        const active = yield* sql`SELECT 1 FROM users WHERE id = ${userId} AND status = 'active' FOR SHARE`
+        if (active.length === 0) return yield* new MailFailed({ cause: "the user was deactivated" })
         if (password === null || !hasSecondFactor)
           return letterOf(noResetText({ name, provider, hasPassword: password !== null }), undefined)
         const token = Redacted.make(randomBytes(24).toString("base64url"))

@@ -81,6 +81,11 @@ test("a queue with an overdue drain, or an active one without, gets a command", 
   await app.sql("DELETE FROM commands; UPDATE webhook_queues SET due = NULL; UPDATE webhooks SET status = 'PAUSED'")
   await sweep()
   expect(await keys()).toEqual([])
+  // Only deliveries of a paused recovery are queued.
+  await app.sql("UPDATE webhooks SET status = 'ACTIVE'; UPDATE webhook_queues SET live = false")
+  await sweep()
+  expect(await keys()).toEqual([])
+  await app.sql("UPDATE webhook_queues SET live = true")
   // A delivery joined it while the webhook was resumed.
   await app.sql("UPDATE webhooks SET status = 'ACTIVE'")
   await sweep()

@@ -74,7 +74,10 @@ const reencryptAll = Effect.fnUntraced(function* (keyLost: boolean) {
     yield* sql`DELETE FROM idempotency_keys`
     yield* Console.error(
       `${unreadable} values cannot be read any more. Idempotency keys are forgotten. ` +
-        "Owners rotate the secrets of their webhooks and set their headers and OAuth secrets again; invite portal users again with --reset."
+        "Owners rotate the secrets of their webhooks and set their headers and OAuth secrets again; invite portal users again with --reset." +
+        ((yield* Settings).temporalPayloadCodec === "off"
+          ? ""
+          : " Terminate the workflows that were running: they cannot be read either. docs/operations.md, Rotating keys, has the command.")
     )
     return
   }

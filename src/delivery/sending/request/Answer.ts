@@ -91,7 +91,7 @@ export const resultOfStatus = (status: number): Result =>
 /** `Retry-After` in seconds, from either format. */
 export const retryAfter = (header: string | undefined, now: number): number | undefined => {
   if (header === undefined) return undefined
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim())
+  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()), Number.MAX_SAFE_INTEGER)
   const at = Date.parse(header)
   return Number.isNaN(at) ? undefined : Math.max(0, Math.round((at - now) / 1_000))
 }
