@@ -89,7 +89,7 @@ export const tenant = async (app: App, receiver: Receiver, name: string, token: 
   receiver.on(paths.fine, () => new Response("ok"))
   receiver.on(paths.paused, () => new Response("ok"))
   receiver.on(paths.fails, () => new Response("no", { status: 500 }))
-  await app.feed(recordsOf(name, token), { "idempotency-key": `records-${token.slice(-2)}` })
+  await app.feed(recordsOf(name, token), { "idempotency-key": crypto.randomUUID() })
   await app.feed([transaction(`vault_${name}`, ++hashes, { status: "pending" })])
   await app.feed([transaction(`vault_${name}`, hashes, { status: "dropped" })])
   const key = await ownerKey(app, name)

@@ -64,9 +64,11 @@ export const entryJson = ({
 
 export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    const within = ({ occurredAfter, occurredBefore }: AuditFilter, after: Key | null) =>
+    const within = (organizationId: string, { occurredAfter, occurredBefore }: AuditFilter, after: Key | null) =>
       and(
         sql,
+        // Not what a deleted organization with the same id did.
+        sql`a.at >= (SELECT o.recorded_at FROM organizations o WHERE o.id = ${organizationId})`,
         sql`a.at >= clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`,
         occurredAfter !== undefined && sql`a.at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`a.at <= ${occurredBefore}::timestamptz`,
@@ -89,7 +91,7 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
       /** A page of an organization's entries, newest first. */
       list: (organizationId: string, filter: AuditFilter, after: Key | null, take: number): Effect.Effect<Searched<Row>> => {
         const { action, actor, target } = filter
-        const common = within(filter, after)
+        const common = within(organizationId, filter, after)
         /** In the order of the columns in the indexes. */
         const by = (column: "actor_id" | "user_id") =>
           page(

@@ -10,12 +10,11 @@ import { drainIdOf } from "../../../workflows/contract.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { deletePart } from "../../runtime/database/deletePart.ts"
 import { FOREIGN_KEY_VIOLATION, hasSqlState } from "../../runtime/database/hasSqlState.ts"
-import { transaction } from "../../runtime/database/sql.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { remove } from "./custodyTables.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
-import { stop } from "./stop.ts"
+import { stop, whileDeleting } from "./stop.ts"
 import { terminate, terminateListed } from "./terminateWorkflows.ts"
 
 /** Rows per transaction. */
@@ -45,7 +44,7 @@ const decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
 
 /**
  * Deletes the organization. `onProgress` is called with a table and how many of its rows have been deleted. Fails with
- * `UnknownOrganization`.
+ * `UnknownOrganization`, or with `DeletedMeanwhile` if another run of the command was faster.
  */
 export const deleteOrganization = (organizationId: string, onProgress: (table: string, rows: number) => void) =>
   Effect.gen(function* () {
@@ -56,6 +55,8 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       deleted[table] = (deleted[table] ?? 0) + rows
       if (rows > 0) onProgress(table, deleted[table] ?? 0)
     }
+    const since = yield* stop(organizationId)
+    const still = <A, E, R>(part: Effect.Effect<A, E, R>) => whileDeleting(sql, organizationId, since, part)
     const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
 
     /** Repeats a part until it finds fewer rows than it may, with pauses. Returns how many it found. */
@@ -76,7 +77,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
         SELECT d.id, d.status IN ('PENDING', 'RETRYING', 'HELD') OR EXISTS (SELECT 1 FROM commands c WHERE c.key = d.id) AS waits
         FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id WHERE w.organization_id = ${organizationId} LIMIT ${PART}`)
       workflows += yield* terminate(ids(rows.filter(({ waits }) => waits)))
-      yield* transaction(sql)(
+      yield* still(
         Effect.gen(function* () {
           // Whoever cancels them writes its commands under this lock.
           yield* sql`SELECT 1 FROM deliveries WHERE id = ANY(${ids(rows)}::text[]) ORDER BY id FOR UPDATE`
@@ -94,7 +95,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
     /** A part of the events, with their dispatch rows. */
     const events = Effect.gen(function* () {
       const rows = yield* decodeIds(sql`SELECT id FROM events WHERE organization_id = ${organizationId} LIMIT ${PART}`)
-      yield* transaction(sql)(
+      yield* still(
         Effect.gen(function* () {
           const dispatches = yield* sql`DELETE FROM event_dispatches WHERE event_id = ANY(${ids(rows)}::text[]) RETURNING 1`
           yield* sql`DELETE FROM events WHERE id = ANY(${ids(rows)}::text[])`
@@ -117,7 +118,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
     const pass = Effect.gen(function* () {
       const plain = (table: (typeof plainTables)[number]) =>
         inParts(
-          Effect.tap(deletePart(sql, table.table, table.of(sql, organizationId), PART), (rows) =>
+          Effect.tap(still(deletePart(sql, table.table, table.of(sql, organizationId), PART)), (rows) =>
             Effect.sync(() => count(table.table, rows))
           )
         )
@@ -137,7 +138,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
     })
 
     /** Deletes the organization itself, if nothing else is left. */
-    const end = transaction(sql)(
+    const end = still(
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM event_streams WHERE organization_id = ${organizationId} FOR UPDATE`
         if (!(yield* isEmpty)) return false
@@ -149,7 +150,6 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       })
     )
 
-    yield* stop(organizationId)
     const whole = Effect.retry(Effect.zipRight(pass, end), { while: isReferred, schedule: AGAIN })
     yield* Effect.repeat(whole, { until: (done) => done })
     const [kept] = yield* decodeCounts(sql`SELECT count(*) AS count FROM audit_log t WHERE ${auditLog.of(sql, organizationId)}`)

@@ -14,6 +14,13 @@ export class UnknownOrganization extends Data.TaggedError("UnknownOrganization")
   }
 }
 
+/** Another run of the command has deleted the organization, which may have been recorded again since. */
+export class DeletedMeanwhile extends Data.TaggedError("DeletedMeanwhile")<{ readonly organizationId: string }> {
+  override get message() {
+    return `Another run of this command has deleted ${this.organizationId}.`
+  }
+}
+
 /** Tables in daily partitions; each is deleted with the rows that belong to it. */
 export const partitioned: { readonly [name in "deliveries" | "delivery_attempts" | "events" | "event_dispatches"]: OrganizationTable } = {
   deliveries: { table: "deliveries", of: byWebhook },

@@ -10,20 +10,34 @@ import { transaction } from "../../runtime/database/sql.ts"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { revokeKeys } from "../keys/revokeKeys.ts"
 import { markDeleting } from "./custodyTables.ts"
-import { UnknownOrganization } from "./organizationTables.ts"
+import { DeletedMeanwhile, UnknownOrganization } from "./organizationTables.ts"
 
 /** How long an attempt without an outcome counts as in flight: longer than any attempt takes. */
 const IN_FLIGHT = "30 seconds"
 
 const decodeTimes = decodeRows(Schema.Struct({ at: Schema.NullOr(Schema.String) }))
 
-/** Marks the organization, and revokes its keys in the same transaction. */
+/**
+ * Runs a part of the deletion that began at this time, in a transaction. Fails with {@link DeletedMeanwhile} if that deletion is over:
+ * a new organization may have the id.
+ */
+export const whileDeleting = <A, E, R>(sql: SqlClient.SqlClient, organizationId: string, since: string, part: Effect.Effect<A, E, R>) =>
+  transaction(sql)(
+    Effect.gen(function* () {
+      const still = yield* sql`
+        SELECT 1 FROM organizations WHERE id = ${organizationId} AND deleting_at = ${since}::timestamptz FOR KEY SHARE`
+      return still.length > 0 ? yield* part : yield* new DeletedMeanwhile({ organizationId })
+    })
+  )
+
+/** Marks the organization, and revokes its keys in the same transaction. Returns since when it is being deleted. */
 const mark = (organizationId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     transaction(sql)(
       Effect.gen(function* () {
         const before = yield* decodeTimes(sql`SELECT deleting_at AS at FROM organizations WHERE id = ${organizationId}`)
-        if ((yield* markDeleting(sql, organizationId)) === undefined) return yield* new UnknownOrganization({ organizationId })
+        const since = yield* markDeleting(sql, organizationId)
+        if (since === undefined) return yield* new UnknownOrganization({ organizationId })
         const revoked = yield* revokeKeys(sql, sql`u.organization_id = ${organizationId}`)
         yield* record(sql, [
           ...(typeof before[0]?.at === "string"
@@ -43,15 +57,19 @@ const mark = (organizationId: string) =>
             target: { type: "api_key" as const, id }
           }))
         ])
+        return since
       })
     )
   )
 
 /** Ends sessions, and marks webhooks as deleted, as their owner would; the rows stay. */
-const stopSending = (organizationId: string) =>
+const stopSending = (organizationId: string, since: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => {
     const webhooks = sql`(SELECT w.id FROM webhooks w WHERE w.organization_id = ${organizationId})`
-    return transaction(sql)(
+    return whileDeleting(
+      sql,
+      organizationId,
+      since,
       Effect.gen(function* () {
         yield* sql`
           UPDATE webhooks SET deleted_at = coalesce(deleted_at, now()), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
@@ -86,11 +104,13 @@ const inFlight = (organizationId: string) =>
   )
 
 /**
- * Stops the organization and waits until nothing of it is in flight. Can be repeated. Fails with {@link UnknownOrganization}.
+ * Stops the organization and waits until nothing of it is in flight. Can be repeated. Returns since when it is being deleted. Fails
+ * with {@link UnknownOrganization} or {@link DeletedMeanwhile}.
  */
 export const stop = (organizationId: string) =>
   Effect.gen(function* () {
-    yield* mark(organizationId)
-    yield* stopSending(organizationId)
+    const since = yield* mark(organizationId)
+    yield* stopSending(organizationId, since)
     yield* Effect.repeat(inFlight(organizationId), { while: (waits) => waits, schedule: Schedule.spaced("500 millis") })
+    return since
   })

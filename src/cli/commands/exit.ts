@@ -3,7 +3,7 @@ import * as ValidationError from "@effect/cli/ValidationError"
 import { Cause, Data, Effect, Exit } from "effect"
 import type { InvalidKey, UnknownKey } from "../../access/keys/ApiKeys.ts"
 import type { NotWritten } from "../../access/organizations/exportOrganization.ts"
-import type { UnknownOrganization } from "../../access/organizations/organizationTables.ts"
+import type { DeletedMeanwhile, UnknownOrganization } from "../../access/organizations/organizationTables.ts"
 import type { InvalidRecords } from "../../custody/ledger/groupCommit.ts"
 import type { ListenError } from "../../http/listener.ts"
 import type { InvalidInvitation } from "../../portal/signIn/Invitations.ts"
@@ -54,6 +54,7 @@ const codes = {
   // The command line is valid, but the object that it names does not exist or is in the wrong state.
   UnknownKey: 1,
   UnknownOrganization: 1,
+  DeletedMeanwhile: 1,
   InvalidInvitation: 1,
   DemoFailed: 1,
   NotReencrypted: 1,
@@ -73,6 +74,7 @@ const codes = {
     | InvalidKey
     | UnknownKey
     | UnknownOrganization
+    | DeletedMeanwhile
     | InvalidInvitation
     | DemoFailed
     | NotReencrypted

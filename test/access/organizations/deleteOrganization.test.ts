@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import * as path from "node:path"
 import type { Client } from "@temporalio/client"
 import { deletedTables } from "../../../src/access/organizations/organizationTables.ts"
-import { cli, useApp } from "../../support/app.ts"
+import { baseEnv, cli, PROGRAM, useApp } from "../../support/app.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 import { transaction, vault } from "../../support/records.ts"
 import { operator } from "../../support/temporal.ts"
@@ -136,5 +136,44 @@ describe("deletion of an organization", () => {
     await app.feed([vault("vault_gone", "entity_stays")])
     const { json, status } = await app.records([transaction("vault_gone", 990)])
     expect([status, json.changed, json.events]).toEqual([200, 1, 1])
+  })
+
+  test("a run that another one overtook deletes nothing of a new organization with its id", async () => {
+    await tenant(app, receiver, "again", TOKENS[0])
+    // The first run waits for a ping in flight.
+    await app.sql(`
+      INSERT INTO pings (event_id, webhook_id, organization_id, at, until)
+      SELECT 'evt_ping', id, organization_id, now(), now() + interval '1 hour' FROM webhooks WHERE organization_id = 'org_again' LIMIT 1`)
+    const first = Bun.spawn([process.execPath, PROGRAM, "organizations", "delete", "org_again"], {
+      env: { ...baseEnv(), ...app.env },
+      stdin: new Blob(["org_again\n"]),
+      stdout: "pipe",
+      stderr: "pipe"
+    })
+    await until("the end of its webhooks", async () => {
+      const left = await app.sql("SELECT 1 FROM webhooks WHERE organization_id = 'org_again' AND deleted_at IS NULL")
+      return left.length === 0
+    })
+    first.kill("SIGSTOP")
+    await app.sql("DELETE FROM pings")
+    expect((await remove("org_again", "org_again")).code).toBe(0)
+    await app.feed(recordsOf("again", TOKENS[0]))
+    await feedTransactions(app, "again")
+    const key = await ownerKey(app, "again")
+    first.kill("SIGCONT")
+    expect([await first.exited, await new Response(first.stderr).text()]).toEqual([
+      1,
+      expect.stringContaining("Another run of this command has deleted org_again.")
+    ])
+    expect((await app.get("/v1/vaults", key)).json.data).toHaveLength(2)
+    await feedTransactions(app, "again")
+    // Nor does it see what the former one did.
+    const { data } = (await app.get("/v1/audit-log?limit=500", key)).json
+    const actions = data.map(({ action }: { action: string }) => action)
+    expect([actions.includes("api_key.created"), actions.includes("organization.deleted"), actions.includes("webhook.created")]).toEqual([
+      true,
+      false,
+      false
+    ])
   })
 })

@@ -34,7 +34,9 @@ CREATE TABLE organizations (
   networks text[] NOT NULL,
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   -- Since when it is being deleted: its keys, records and deliveries are rejected from then on. Decision D-56.
-  deleting_at timestamptz(3)
+  deleting_at timestamptz(3),
+  -- When it was recorded first: another organization may have had the id before.
+  recorded_at timestamptz(3) NOT NULL DEFAULT now()
 );
 CREATE INDEX organizations_deleting ON organizations (id) WHERE deleting_at IS NOT NULL;
 
