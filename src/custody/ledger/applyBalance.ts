@@ -24,7 +24,8 @@ export const applyBalance = (state: State, record: BalanceRecord, date: string, 
   const own = record.occurredAt !== undefined
   const given = record.occurredAt ?? latest(date, known && after(known.givenAt))
   const isPresent = known === undefined || given >= known.givenAt
-  const asOf = latest(date, isPresent ? known?.asOf : undefined)
+  // A new amount is dated after the last one, which may be ahead of the clock.
+  const asOf = isPresent && known !== undefined && date < known.asOf ? after(known.asOf) : date
   const row: Balance = { vaultId, asset, amount, asOf, givenAt: given, recordedAt: own ? now : asOf }
   const last = isPresent ? known : state.balanceHistory.lastAt(record, given)
   if (known !== undefined && last?.amount === amount && (!own || last.givenAt === given)) return { outcome: "unchanged", present: known }

@@ -228,7 +228,7 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       if (outcome !== "present") return outcome === "history" ? [] : outcome
       const { amount, asOf, vaultId } = present
       return [
-        event("balance.updated", owner, date, {
+        event("balance.updated", owner, asOf, {
           vaultId,
           balance: { asset: asset.id, network: asset.network, symbol: asset.symbol, amount, asOf }
         })

@@ -179,4 +179,23 @@ describe("records posted concurrently", () => {
       ORDER BY occurred_at DESC, id DESC LIMIT 1`)
     expect(newest).toEqual({ amount: String(last) })
   })
+
+  test("of one balance are dated in their order, also if the platform's clock is ahead", async () => {
+    await app.feed([...world, vault("vault_ahead", "entity_a")], { "x-record-events": "none" })
+    const ahead = Date.now() + 100
+    const at = (amount: number, time: number) => ({
+      ...balance("vault_ahead", "ethereum/native", String(amount + 1)),
+      occurredAt: new Date(time).toISOString()
+    })
+    await app.feed(Array.from({ length: 900 }, (_, amount) => at(amount, ahead)))
+    await until("the platform's time to pass", async () => Date.now() > ahead + 100)
+    await app.feed([at(901, ahead + 1)])
+    await app.feed([at(902, ahead + 2)])
+    const dates = (
+      await app.sql(`
+        SELECT payload::json->>'date' AS date FROM events WHERE vault_id = 'vault_ahead' AND kind = 'balance.updated' ORDER BY position`)
+    ).map(({ date }) => String(date))
+    expect(dates).toHaveLength(902)
+    expect(dates).toEqual([...new Set(dates)].sort())
+  })
 })
