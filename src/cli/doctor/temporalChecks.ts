@@ -84,8 +84,9 @@ const worker = ({ client }: Connected, namespace: string, taskQueue: string): Ef
         )
   )
 
-/** How many workflows of other task queues are looked at. */
-const LOOKED_AT = 1_000
+/** How many workflows of other task queues are looked at, and how many queues are named. */
+const LOOKED_AT = 1_000,
+  NAMED = 5
 
 /** Workflows that wait on another task queue, which no worker polls: those from before a change of TEMPORAL_TASK_QUEUE. */
 const otherQueues = (
@@ -102,17 +103,18 @@ const otherQueues = (
         query: `ExecutionStatus = "Running" AND TaskQueue != "${taskQueue}" AND WorkflowType IN (${types.join(", ")})`
       })
     )
-    const findings: Array<Finding> = []
+    const idle: Array<string> = []
     for (const [name, waiting] of Map.groupBy(executions, (execution) => execution.taskQueue ?? ""))
-      if ((yield* pollersOf(client, namespace, name)) === 0)
-        findings.push(
-          notice(
-            "Other task queues",
-            `${waiting.length === LOOKED_AT ? "At least " : ""}${waiting.length} workflows wait on ${name}, which no worker polled in the last five minutes.`,
-            "If it is an earlier TEMPORAL_TASK_QUEUE, terminate them: then they start again on the present one. docs/temporal.md has the command."
-          )
-        )
-    return findings
+      if ((yield* pollersOf(client, namespace, name)) === 0) idle.push(`${waiting.length} on ${name}`)
+    if (idle.length === 0) return []
+    const more = idle.length > NAMED ? `, and others on ${idle.length - NAMED} more` : ""
+    return [
+      notice(
+        "Other task queues",
+        `Workflows wait on task queues that no worker polled in the last five minutes: ${idle.slice(0, NAMED).join(", ")}${more}.`,
+        "If one is an earlier TEMPORAL_TASK_QUEUE, terminate them: then they start again on the present one. docs/temporal.md has the command."
+      )
+    ]
   })
 
 /** All checks of Temporal. */

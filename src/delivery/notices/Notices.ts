@@ -16,7 +16,6 @@ import { messageOf } from "./message.ts"
 
 const decodeNotices = decodeRows(
   Schema.Struct({
-    organizationId: Schema.String,
     recipient: Schema.String,
     subject: Schema.String,
     body: Schema.String,
@@ -28,15 +27,6 @@ const decodeNotices = decodeRows(
     isObsolete: Schema.Boolean
   })
 )
-
-/** Most messages of an organization that a worker sends at a time: a mail server may be slow for its recipients alone. */
-const PER_ORGANIZATION = 3
-/** When a notice that found no room is tried again, in ms. */
-const AGAIN_MS = 2_000
-
-/** Other messages are being sent. */
-export class MailBusy extends Data.TaggedError("MailBusy")<{ readonly message: string; readonly nextRetryMs: number }> {}
-export const mailBusy = () => new MailBusy({ message: "other notices are being sent", nextRetryMs: AGAIN_MS })
 
 /**
  * The mail server did not accept the message; it is retried. The server's own text, which may contain addresses of people,
@@ -54,25 +44,6 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
     const sql = yield* SqlClient.SqlClient
     const { portalBaseUrl } = yield* Settings
     const { send } = yield* Mailer
-    /** How many messages of each organization are being sent. */
-    const sending = new Map<string, number>()
-    const inTurn = <A, E>(
-      { organizationId }: { readonly organizationId: string },
-      mail: Effect.Effect<A, E>
-    ): Effect.Effect<A, E | MailBusy> =>
-      Effect.suspend((): Effect.Effect<A, E | MailBusy> => {
-        const others = sending.get(organizationId) ?? 0
-        if (others >= PER_ORGANIZATION) return mailBusy()
-        sending.set(organizationId, others + 1)
-        return Effect.ensuring(
-          mail,
-          Effect.sync(() => {
-            const left = (sending.get(organizationId) ?? 1) - 1
-            if (left === 0) sending.delete(organizationId)
-            else sending.set(organizationId, left)
-          })
-        )
-      })
 
     return {
       /** Sends an unsent notice; returns how, `smtp` or `log`. */
@@ -81,7 +52,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
           // Read with an UPDATE that changes nothing, which fails if recording the sending would.
           const [notice] = yield* decodeNotices(sql`
             UPDATE notices n SET recipient = recipient WHERE id = ${noticeId}
-            RETURNING organization_id AS "organizationId", recipient, subject, body, channel, webhook_id AS "webhookId",
+            RETURNING recipient, subject, body, channel, webhook_id AS "webhookId",
               coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description,
               (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = n.key_id AND lower(u.email) = lower(n.recipient)) AS "keyId",
               n.key_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.id = n.key_id AND k.revoked_at IS NULL
@@ -97,11 +68,11 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
             yield* Effect.logWarning(notice.subject).pipe(Effect.annotateLogs({ noticeId, webhookId: notice.webhookId }))
           } else {
             const mail = { to: notice.recipient, ...messageOf(notice, portalBaseUrl), messageId: `${noticeId}@custody-data-service` }
-            yield* inTurn(notice, send(mail)).pipe(
-              Effect.tapErrorTag("MailFailed", ({ cause }) =>
+            yield* send(mail).pipe(
+              Effect.tapError(({ cause }) =>
                 Effect.logWarning("a notice could not be sent and will be retried", cause).pipe(Effect.annotateLogs({ noticeId }))
               ),
-              Effect.catchTag("MailFailed", refused)
+              Effect.mapError(refused)
             )
           }
           failpoint("notice-sent")

@@ -1,6 +1,6 @@
 /** The worker's activities, each bridged from its Effect. */
 import { Context } from "@temporalio/activity"
-import { Effect, Fiber, Option } from "effect"
+import { Data, Effect, Fiber, Option } from "effect"
 import type {
   Activities,
   AttemptInput,
@@ -17,7 +17,7 @@ import { activity } from "../../runtime/temporal/activity.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import { BACKGROUND } from "../../runtime/temporal/Worker.ts"
 import { ExpiringKeys } from "../notices/ExpiringKeys.ts"
-import { mailBusy, Notices } from "../notices/Notices.ts"
+import { Notices } from "../notices/Notices.ts"
 import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
 import { Attempts } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
@@ -28,6 +28,11 @@ import { WorkerSlots } from "./Slots.ts"
 
 /** How long one part of sealing may start further vaults, in ms. */
 const SEAL_MS = 20_000
+/** When a notice that found half of the background slots taken by others is tried again, in ms. */
+const MAIL_AGAIN_MS = 2_000
+
+/** Half of the background slots send mail already: a mail server that hangs must not delay recoveries and statements. */
+class MailBusy extends Data.TaggedError("MailBusy")<{ readonly message: string; readonly nextRetryMs: number }> {}
 
 /** Every activity, with the services that it needs. */
 export const activities = Effect.gen(function* () {
@@ -42,7 +47,6 @@ export const activities = Effect.gen(function* () {
   const statements = yield* StatementSealer
   const expiring = yield* ExpiringKeys
   const temporal = yield* TemporalConnection
-  // Half of the background slots: a mail server that hangs must not delay recoveries and statements.
   const mail = yield* Effect.makeSemaphore(BACKGROUND / 2)
   const make = activity(yield* Effect.runtime<never>())
 
@@ -71,7 +75,7 @@ export const activities = Effect.gen(function* () {
     Effect.flatMap(
       mail.withPermitsIfAvailable(1)(notices.send(noticeId)),
       Option.match({
-        onNone: mailBusy,
+        onNone: () => Effect.fail(new MailBusy({ message: "other notices are being sent", nextRetryMs: MAIL_AGAIN_MS })),
         onSome: Effect.succeed
       })
     )

@@ -5,6 +5,8 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Client } from "@temporalio/client"
+import { msToTs } from "@temporalio/common/lib/time"
 import { cli, useApp } from "../../support/app.ts"
 import { TrickyProxy } from "../../support/ConnectProxy.ts"
 import { authority, receiverEnv, until, useReceiver } from "../../support/receiver.ts"
@@ -246,12 +248,22 @@ describe("custody doctor", () => {
 
   test("counts workflows that wait on a task queue without workers", async () => {
     const { client, close } = await operator()
-    const [taskQueue, workflowId] = [`earlier-${process.pid}`, `earlier-${process.pid}`]
-    await client.workflow.start("notify", { taskQueue, workflowId, args: [{ noticeId: "ntc_none" }] })
-    await until("the workflow to be listed", async () => (await doctor()).stdout.includes(`1 workflows wait on ${taskQueue}`))
+    // A namespace of its own: other tests leave workflows on their queues.
+    const [namespace, taskQueue] = [`earlier-${process.pid}`, "earlier"]
+    await client.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs("1 day") })
+    const there = new Client({ connection: client.connection, namespace })
+    const start = () => there.workflow.start("notify", { taskQueue, workflowId: "earlier", args: [{ noticeId: "ntc_none" }] })
+    await until("the namespace", () =>
+      start().then(
+        () => true,
+        () => false
+      )
+    )
+    const idle = async () => (await doctor({ TEMPORAL_NAMESPACE: namespace })).stdout.includes(`five minutes: 1 on ${taskQueue}.`)
+    await until("the workflow to be listed", idle)
     // What docs/temporal.md says.
-    await client.workflow.getHandle(workflowId).terminate("task queue changed")
-    await until("its end to be listed", async () => !(await doctor()).stdout.includes(taskQueue))
+    await there.workflow.getHandle("earlier").terminate("task queue changed")
+    await until("its end to be listed", async () => !(await idle()))
     await close()
   })
 

@@ -8,16 +8,8 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import type { Client } from "@temporalio/client"
 import { SMTPServer } from "smtp-server"
-import * as Id from "../../../src/values/Id.ts"
 import { type Answer, App } from "../../support/app.ts"
-import {
-  deliveriesOf,
-  deliveryWhen,
-  feedOrganization,
-  feedOtherOrganization,
-  feedTransactions,
-  webhookOf
-} from "../../support/deliveryFixtures.ts"
+import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../../support/receiver.ts"
 import { operator } from "../../support/temporal.ts"
 
@@ -30,19 +22,9 @@ interface Mail {
 const mails: Array<Mail> = []
 /** How many messages to an address the mail server will refuse temporarily. */
 const refused = new Map<string, number>()
-/** Recipients that the mail server is slow to accept: how many it considers now, the most at a time, and when it goes on. */
-const slow = { now: 0, most: 0, ...Promise.withResolvers<void>() }
 const smtp = new SMTPServer({
   authOptional: true,
   disabledCommands: ["STARTTLS"],
-  onRcptTo: async ({ address }, _, done) => {
-    if (address.endsWith("@slow.example.com")) {
-      slow.most = Math.max(slow.most, ++slow.now)
-      await slow.promise
-      slow.now--
-    }
-    done()
-  },
   onData: async (stream, session, done) => {
     const message = await text(stream)
     const [to = ""] = session.envelope.rcptTo.map(({ address }) => address)
@@ -140,30 +122,6 @@ const next = async (entity: number, webhook: Answer["json"]) => {
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id))
 
 describe.concurrent("notices by e-mail to the notification address", () => {
-  test("slow recipients of one organization do not hold up another's notices", async () => {
-    await feedOtherOrganization(app)
-    const notices = async (organizationId: string, recipients: ReadonlyArray<string>) => {
-      const ids = recipients.map(() => Id.make("ntc"))
-      await app.sql(
-        `INSERT INTO notices (id, organization_id, cause, recipient, subject, body)
-         SELECT id, $1, id, recipient, 'About keys', 'Something.' FROM unnest($2::text[], $3::text[]) AS n (id, recipient)`,
-        [organizationId, ids, recipients]
-      )
-      await app.sql("INSERT INTO commands (key) SELECT unnest($1::text[])", [ids])
-    }
-    const to = (domain: string) => mails.filter((mail) => mail.to.some((address) => address.endsWith(domain))).length
-    await notices(
-      "org_b",
-      Array.from({ length: 12 }, (_, number) => `${number}@slow.example.com`)
-    )
-    await until("three slow recipients", () => slow.now === 3)
-    await notices("org_a", ["quick@quick.example.com"])
-    await until("the other organization's notice", () => to("@quick.example.com") === 1)
-    expect([slow.most, to("@slow.example.com")]).toEqual([3, 0])
-    slow.resolve()
-    await until("the slow ones", () => to("@slow.example.com") === 12)
-  })
-
   test("nothing is sent while Postgres cannot write, and notices already sent are not sent again", async () => {
     const address = answering("/full", () => 500)
     const webhook = await webhookOf(app, key, 10, address, { notificationEmail: "full@example.com" })
