@@ -1,8 +1,8 @@
 /**
  * Limits guessing per address: after 30 failed authentications in an hour, requests from the address are rejected for 15
  * minutes, without a query. Clients whose address is unknown, because a trusted proxy did not send it, count as one
- * address. A key that exists and may not be used, such as a revoked one in a forgotten job, is no guess: it is rejected for
- * itself, and others at its address are not. Decisions D-10, D-51.
+ * address. A key that exists and may not be used, such as a revoked one in a forgotten job, is no guess: only that key is then
+ * rejected at the address. Decisions D-10, D-51.
  */
 import { Effect } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
