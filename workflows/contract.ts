@@ -39,12 +39,14 @@ export const signals = { wake: "wake", retryNow: "retryNow", cancel: "cancel" } 
 
 /**
  * The task queues. `deliveries`, with the configured name, has workflow tasks and the first attempts inside them; `attempts`
- * has retries, probes and drains; `pings` has pings; `background` has recoveries, mail, retention, statements and expiring keys.
+ * has retries, probes and drains; `pings` has pings; `mail` has notices; `background` has recoveries, retention,
+ * statements and expiring keys.
  */
 export const taskQueuesOf = (taskQueue: string) => ({
   deliveries: taskQueue,
   attempts: `${taskQueue}-attempts`,
   pings: `${taskQueue}-pings`,
+  mail: `${taskQueue}-mail`,
   background: `${taskQueue}-background`
 })
 

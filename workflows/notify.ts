@@ -4,7 +4,7 @@ import { type Activities, type NotifyInput, taskQueuesOf } from "./contract.ts"
 
 export async function notify(input: NotifyInput): Promise<{ readonly channel: string }> {
   const { sendNotice } = proxyActivities<Activities>({
-    taskQueue: taskQueuesOf(workflowInfo().taskQueue).background,
+    taskQueue: taskQueuesOf(workflowInfo().taskQueue).mail,
     // A message is not sent again while a slow mail server is still accepting it; heartbeats detect a dead worker.
     startToCloseTimeout: "10 minutes",
     heartbeatTimeout: "20 seconds",

@@ -1,6 +1,6 @@
 /** The worker's activities, each bridged from its Effect. */
 import { Context } from "@temporalio/activity"
-import { Data, Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import type {
   Activities,
   AttemptInput,
@@ -15,7 +15,6 @@ import { StatementSealer } from "../../custody/statements/StatementSealer.ts"
 import { Retention } from "../../events/retention/Retention.ts"
 import { activity } from "../../runtime/temporal/activity.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
-import { BACKGROUND } from "../../runtime/temporal/Worker.ts"
 import { ExpiringKeys } from "../notices/ExpiringKeys.ts"
 import { Notices } from "../notices/Notices.ts"
 import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
@@ -28,11 +27,6 @@ import { WorkerSlots } from "./Slots.ts"
 
 /** How long one part of sealing may start further vaults, in ms. */
 const SEAL_MS = 20_000
-/** When a notice that found half of the background slots taken by others is tried again, in ms. */
-const MAIL_AGAIN_MS = 2_000
-
-/** Half of the background slots send mail already: a mail server that hangs must not delay recoveries and statements. */
-class MailBusy extends Data.TaggedError("MailBusy")<{ readonly message: string; readonly nextRetryMs: number }> {}
 
 /** Every activity, with the services that it needs. */
 export const activities = Effect.gen(function* () {
@@ -47,7 +41,6 @@ export const activities = Effect.gen(function* () {
   const statements = yield* StatementSealer
   const expiring = yield* ExpiringKeys
   const temporal = yield* TemporalConnection
-  const mail = yield* Effect.makeSemaphore(BACKGROUND / 2)
   const make = activity(yield* Effect.runtime<never>())
 
   /** A later attempt: one that finds no slot within a second joins its webhook's queue. */
@@ -71,14 +64,6 @@ export const activities = Effect.gen(function* () {
       return Effect.tryPromise(() => client.workflow.getHandle(workflowId, runId).cancel())
     }).pipe(Effect.asVoid)
   )
-  const send = ({ noticeId }: NotifyInput) =>
-    Effect.flatMap(
-      mail.withPermitsIfAvailable(1)(notices.send(noticeId)),
-      Option.match({
-        onNone: () => Effect.fail(new MailBusy({ message: "other notices are being sent", nextRetryMs: MAIL_AGAIN_MS })),
-        onSome: Effect.succeed
-      })
-    )
 
   return {
     firstAttempts: make("firstAttempts", (input: FirstAttemptsInput) => firstAttempts.run(input)),
@@ -86,7 +71,7 @@ export const activities = Effect.gen(function* () {
     drain: make("drain", (input: DrainInput) => drain.step(input)),
     ping: make("ping", (input: PingInput) => pings.send(input)),
     recover: make("recover", (input: RecoverStep) => recoveries.step(input)),
-    sendNotice: make("sendNotice", send),
+    sendNotice: make("sendNotice", ({ noticeId }: NotifyInput) => notices.send(noticeId)),
     retain: () => retain(undefined),
     sealStatements: make("sealStatements", ({ after }: SealInput) => statements.seal(after, SEAL_MS)),
     announceExpiringKeys: () => announceExpiringKeys(undefined),

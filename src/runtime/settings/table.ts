@@ -85,7 +85,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of workflows and first attempts, of one database only; the names of the others begin with it: `-attempts` for retries, probes and queues, `-pings` for pings, `-background` for recoveries, mail, statements and retention",
+    "task queue of workflows and first attempts, of one database only; the names of the others begin with it: `-attempts` for retries, probes and queues, `-pings` for pings, `-mail` for notices, `-background` for recoveries, statements and retention",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),

@@ -1,6 +1,6 @@
 /**
  * The workers of a process, one for each task queue: workflows with the first attempts inside their tasks, later attempts
- * with probes and drains, pings, and background work. Each has its own slots, so neither a hanging endpoint or mail server
+ * with probes and drains, pings, mail, and background work. Each has its own slots, so neither a hanging endpoint or mail server
  * nor a flood of retries delays first attempts. On shutdown they accept no new work and finish what is in flight.
  */
 import type { DataConverter } from "@temporalio/common"
@@ -39,8 +39,9 @@ const common = ({
   shutdownForceTime: Duration.toMillis(FORCE)
 })
 
-/** Slots of background work. */
-export const BACKGROUND = 20
+/** Slots of background work, and of mail: a mail server that hangs must not delay recoveries and statements. */
+const BACKGROUND = 20,
+  MAIL = 10
 
 const workersOf = (work: Work) => {
   const queues = taskQueuesOf(work.taskQueue)
@@ -66,10 +67,11 @@ const workersOf = (work: Work) => {
       stickyQueueScheduleToStartTimeout: "1 second"
     },
     { ...common(work), taskQueue: queues.pings, activities: { ping }, maxConcurrentActivityTaskExecutions: 500 },
+    { ...common(work), taskQueue: queues.mail, activities: { sendNotice }, maxConcurrentActivityTaskExecutions: MAIL },
     {
       ...common(work),
       taskQueue: queues.background,
-      activities: { announceExpiringKeys, recover, retain, sealStatements, sendNotice },
+      activities: { announceExpiringKeys, recover, retain, sealStatements },
       maxConcurrentActivityTaskExecutions: BACKGROUND
     }
   ]

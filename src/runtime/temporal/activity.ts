@@ -11,12 +11,6 @@ const typeOf = (error: unknown): string =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** A failure may say when it is worth repeating, as `nextRetryMs`. */
-const nextRetryOf = (error: unknown): number | undefined =>
-  typeof error === "object" && error !== null && "nextRetryMs" in error && typeof error.nextRetryMs === "number"
-    ? error.nextRetryMs
-    : undefined
-
 /** An activity of this name. `body` runs in the given runtime; only the tag and message of a failure reach the history. */
 export const activity = <R>(runtime: Runtime.Runtime<R>) => {
   const run = Runtime.runPromiseExit(runtime)
@@ -33,11 +27,6 @@ export const activity = <R>(runtime: Runtime.Runtime<R>) => {
       if (Exit.isSuccess(exit)) return exit.value
       if (context.cancellationSignal.aborted && Cause.isInterruptedOnly(exit.cause)) return await context.cancelled
       const failure = Option.getOrElse(Cause.failureOption(exit.cause), () => Cause.squash(exit.cause))
-      const nextRetryDelay = nextRetryOf(failure)
-      throw ApplicationFailure.create({
-        type: typeOf(failure),
-        message: messageOf(failure),
-        ...(nextRetryDelay === undefined ? {} : { nextRetryDelay })
-      })
+      throw ApplicationFailure.create({ type: typeOf(failure), message: messageOf(failure) })
     }
 }

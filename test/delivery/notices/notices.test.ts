@@ -8,8 +8,16 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import type { Client } from "@temporalio/client"
 import { SMTPServer } from "smtp-server"
+import * as Id from "../../../src/values/Id.ts"
 import { type Answer, App } from "../../support/app.ts"
-import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
+import {
+  deliveriesOf,
+  deliveryWhen,
+  feedOrganization,
+  feedOtherOrganization,
+  feedTransactions,
+  webhookOf
+} from "../../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../../support/receiver.ts"
 import { operator } from "../../support/temporal.ts"
 
@@ -22,9 +30,15 @@ interface Mail {
 const mails: Array<Mail> = []
 /** How many messages to an address the mail server will refuse temporarily. */
 const refused = new Map<string, number>()
+/** Goes on with each recipient that the mail server is slow to accept. */
+const slow: Array<() => void> = []
 const smtp = new SMTPServer({
   authOptional: true,
   disabledCommands: ["STARTTLS"],
+  onRcptTo: ({ address }, _, done) => {
+    if (address.endsWith("@slow.example.com")) slow.push(done)
+    else done()
+  },
   onData: async (stream, session, done) => {
     const message = await text(stream)
     const [to = ""] = session.envelope.rcptTo.map(({ address }) => address)
@@ -120,6 +134,35 @@ const next = async (entity: number, webhook: Answer["json"]) => {
   return deliveryWhen(app, key, webhook.id, ({ id, status }) => !known.has(id) && status === "FAILED")
 }
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id))
+
+test("slow recipients of one organization do not hold up another's notices", async () => {
+  await feedOtherOrganization(app)
+  const notices = async (organizationId: string, recipients: ReadonlyArray<string>) => {
+    const ids = recipients.map(() => Id.make("ntc"))
+    await app.sql(
+      `INSERT INTO notices (id, organization_id, cause, recipient, subject, body)
+       SELECT id, $1, id, recipient, 'About keys', 'Something.' FROM unnest($2::text[], $3::text[]) AS n (id, recipient)`,
+      [organizationId, ids, recipients]
+    )
+    await app.sql("INSERT INTO commands (key) SELECT unnest($1::text[])", [ids])
+    await until("the commands to be sent", async () => (await app.sql("SELECT 1 FROM commands WHERE key = ANY($1)", [ids])).length === 0)
+  }
+  const to = (domain: string) => mails.filter((mail) => mail.to.some((address) => address.endsWith(domain))).length
+  const many = Array.from({ length: 60 }, (_, number) => `${number}@slow.example.com`)
+  await notices("org_b", many)
+  await until("the slow recipients", () => slow.length === 10)
+  await notices("org_a", ["quick@quick.example.com"])
+  for (let accepted = 1; to("@quick.example.com") === 0; accepted++) {
+    await until("a slow recipient", () => slow.length > 0 || to("@quick.example.com") > 0)
+    slow.shift()?.()
+    await until("its mail, or the other's", () => to("@slow.example.com") >= accepted || to("@quick.example.com") > 0)
+  }
+  expect(to("@slow.example.com")).toBeLessThan(10)
+  await until("the slow ones", () => {
+    for (const done of slow.splice(0)) done()
+    return to("@slow.example.com") === many.length
+  })
+})
 
 describe.concurrent("notices by e-mail to the notification address", () => {
   test("nothing is sent while Postgres cannot write, and notices already sent are not sent again", async () => {
