@@ -18,6 +18,15 @@ export interface Facts {
   readonly held?: number | undefined
 }
 
+/** What became of the deliveries of a hold that has ended. */
+export interface Released {
+  readonly delivered: number
+  /** Those that wait for their next attempt now, counted up to 10,001. */
+  readonly retrying: number
+  /** Those whose schedule was used up since the ten minutes in which the hold began. */
+  readonly failed: number
+}
+
 /** The settings in the texts. */
 export type Terms = Pick<Values, "webhookRetrySchedule" | "webhookProbeSchedule" | "webhookDisableAfter">
 
@@ -83,7 +92,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
       subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
       body:
         `Deliveries to your webhook keep failing. Each delivery is attempted ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
-        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} ${facts.held === 1 ? "is" : "are"} held until the endpoint returns 2xx. `}` +
+        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} ${facts.held === 1 ? "is" : "are"} held until the endpoint works. `}` +
         `No action is needed if the endpoint recovers. Otherwise the webhook is disabled when the endpoint has not ` +
         `returned 2xx for ${inWords(disableAfter)}.\n`
     }),
@@ -93,24 +102,35 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
       subject: `Webhook ${facts.webhookId} is on hold: its endpoint is down (${facts.host})`,
       body:
         `The endpoint does not accept deliveries, so they are held. Nothing is lost: while a delivery is held, no attempt of its schedule ` +
-        `is used up. The endpoint is probed ${probesInWords(webhookProbeSchedule)}; after the first 2xx everything is sent, ` +
+        `is used up. The endpoint is probed ${probesInWords(webhookProbeSchedule)}; when it answers, everything is sent, ` +
         `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
         `What to do: restore the endpoint. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and its ` +
         `waiting deliveries are canceled.\n`
     }),
 
-    /** When all deliveries that were held for a down endpoint have been sent. */
-    recovered: ({ count, host, since, webhookId }: Pick<Facts, "webhookId" | "host" | "since"> & { readonly count: number }): Text => ({
-      subject: `Webhook ${webhookId} recovered, nothing was lost: ${count} delivered (${host})`,
-      body:
-        `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n` +
-        `${rows([
-          ["Webhook", webhookId],
-          ["Host", host],
-          ["Held since", since],
-          ["Delivered", deliveriesInWords(count)]
-        ])}\n\nNo action is needed.\n`
-    }),
+    /** When all deliveries that were held for a down endpoint have been sent, whether it accepted or rejected them. */
+    recovered: (facts: Pick<Facts, "webhookId" | "host" | "since"> & Released): Text => {
+      const { delivered, failed, host, retrying, since, webhookId } = facts
+      const table = [
+        ["Webhook", webhookId],
+        ["Host", host],
+        ["Held since", since],
+        ["Delivered", deliveriesInWords(delivered)]
+      ] as const
+      if (failed + retrying === 0)
+        return {
+          subject: `Webhook ${webhookId} recovered, nothing was lost: ${delivered} delivered (${host})`,
+          body: `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n${rows(table)}\n\nNo action is needed.\n`
+        }
+      return {
+        subject: `Webhook ${webhookId} answers again, but not everything was delivered: ${retrying} are retried, ${failed} failed (${host})`,
+        body:
+          `The endpoint answers again, and all held deliveries have been sent. Some were not answered with 2xx.\n\n` +
+          `${rows([...table, ["Retried", deliveriesInWords(retrying)], ["Failed", deliveriesInWords(failed)]])}\n\n` +
+          `What to do: look at the results of the attempts, and correct the endpoint before the retries are used up.\n` +
+          `${redeliver(webhookId)}\n`
+      }
+    },
 
     /** After the first delivery that failed permanently, at most once a day. */
     failed: (facts: Facts): Text => ({

@@ -15,6 +15,7 @@ import { hostOf } from "../webhooks/url.ts"
 const COUNTED = 10_000
 
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
+const decodeRest = decodeRows(Schema.Struct({ retrying: Schema.Number, failed: Schema.Number }))
 const decodeTargets = decodeRows(Schema.Struct({ url: Schema.String, email: Schema.String }))
 
 /** How many deliveries wait for a webhook, counted up to {@link COUNTED} of those that are queued and of the others. */
@@ -110,10 +111,16 @@ export const makeNotices = (
           within: "1 day"
         })
       ),
-    /** The endpoint works again and everything was delivered. */
-    recovered: (webhookId: string, since: string, count: number) =>
-      of(webhookId, (email, host) =>
-        write(webhookId, `recovered/${webhookId}/${since}`, email, texts.recovered({ webhookId, host, since, count }))
-      )
+    /** The endpoint answers again, and everything that was held has been sent. */
+    recovered: (webhookId: string, since: string, delivered: number) =>
+      Effect.gen(function* () {
+        const [rest = { failed: 0, retrying: 0 }] = yield* decodeRest(sql`
+          SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'RETRYING'
+            LIMIT ${COUNTED + 1}) waiting) AS retrying, coalesce(sum(failed), 0)::integer AS failed FROM webhook_counters
+          WHERE webhook_id = ${webhookId} AND slot >= date_bin('10 minutes', ${since}::timestamptz, 'epoch')`)
+        yield* of(webhookId, (email, host) =>
+          write(webhookId, `recovered/${webhookId}/${since}`, email, texts.recovered({ webhookId, host, since, delivered, ...rest }))
+        )
+      })
   }
 }

@@ -39,7 +39,8 @@ test("every notice is readable without HTML and loads no remote content", () => 
     texts.held(facts),
     texts.failed(facts),
     texts.disabled({ ...facts, gone: false, canceled: 2 }),
-    texts.recovered({ webhookId, host: facts.host, since: facts.since, count: 3 })
+    texts.recovered({ webhookId, host: facts.host, since: facts.since, delivered: 3, retrying: 0, failed: 0 }),
+    texts.recovered({ webhookId, host: facts.host, since: facts.since, delivered: 3, retrying: 1, failed: 2 })
   ]
   for (const one of all) {
     const { html, text } = messageOf({ ...one, webhookId, keyId: null, description: "" }, undefined)
@@ -51,9 +52,9 @@ test("every notice is readable without HTML and loads no remote content", () => 
 })
 
 test("a notice of an endpoint that is down says when it is probed", () => {
-  expect(texts.held(facts).body).toContain("The endpoint is probed after 30 seconds and later every 5 minutes; after")
+  expect(texts.held(facts).body).toContain("The endpoint is probed after 30 seconds and later every 5 minutes; when")
   const hourly = noticeTexts({ ...settings, webhookProbeSchedule: [Duration.hours(1)] })
-  expect(hourly.held(facts).body).toContain("The endpoint is probed every hour; after")
+  expect(hourly.held(facts).body).toContain("The endpoint is probed every hour; when")
 })
 
 test("text from customers cannot become markup", () => {

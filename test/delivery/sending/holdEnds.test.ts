@@ -52,6 +52,16 @@ test("a hold ends when the endpoint answers again, even if it rejects the oldest
   expect(own).toHaveLength(REFUSED)
   expect(own.filter(({ status }) => status !== "RETRYING" && status !== "FAILED")).toEqual([])
   expect((await app.get(`/v1/webhooks/${id}`, key)).json.status).toBe("ACTIVE")
+  // The e-mail says so.
+  const [notice] = await until("the notice", async () => {
+    const found = await app.sql("SELECT subject, body FROM notices WHERE webhook_id = $1 AND cause LIKE 'recovered/%'", [id])
+    return found.length > 0 && found
+  })
+  const counts = / answers again, but not everything was delivered: (\d+) are retried, (\d+) failed \(localhost\)$/.exec(
+    String(notice?.["subject"])
+  )
+  expect(Number(counts?.[1]) + Number(counts?.[2])).toBeGreaterThan(0)
+  expect(notice?.["body"]).not.toContain("No action is needed")
 })
 
 test("a probe that ends after its queue leaves its delivery in a new queue", async () => {
