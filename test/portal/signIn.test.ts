@@ -236,7 +236,13 @@ describe("the second factor", () => {
     const refused = await options()
     expect([refused.status, refused.json.code]).toEqual([409, "passkey_limit_reached"])
     expect((await visitor.get("/api/passkeys")).json.data).toHaveLength(50)
+    // Removing one ends all other sessions, which it may have begun.
+    await app.sql(`
+      INSERT INTO portal_sessions (id, user_id, token, expires_at, second_factor_at)
+      VALUES ('session_other', 'user_p', 'token_other', now() + interval '1 hour', now())`)
+    expect((await visitor.get("/api/sessions")).json.data).toHaveLength(2)
     expect((await visitor.request("DELETE", "/api/passkeys/psk_1", {})).status).toBe(200)
+    expect((await visitor.get("/api/sessions")).json.data).toMatchObject([{ current: true }])
     expect((await options()).status).toBe(200)
   })
 

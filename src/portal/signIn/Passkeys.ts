@@ -222,11 +222,12 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           return used.length === 0 ? yield* refused() : { id: known.id, userId: known.userId }
         }),
 
-      /** Removes a passkey. */
-      remove: (userId: string, id: string) =>
+      /** Removes a passkey, and ends all other sessions: it may have begun them. */
+      remove: ({ id: session, userId }: { readonly id: string; readonly userId: string }, id: string) =>
         Effect.gen(function* () {
           const removed = yield* sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`
           if (removed.length === 0) return yield* notFound()
+          yield* sql`DELETE FROM portal_sessions WHERE user_id = ${userId} AND id <> ${session}`
           yield* recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_removed")
           yield* noteChange(sql, userId, "passkey-removed")
         }).pipe(sql.withTransaction, dieOnSql)

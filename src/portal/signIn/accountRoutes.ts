@@ -90,8 +90,7 @@ export const layer = HttpApiBuilder.group(PortalApi, "account", (handlers) =>
     )
     .handle("removePasskey", ({ path: { id } }) =>
       Effect.gen(function* () {
-        const { userId } = yield* (yield* Sessions).complete
-        yield* (yield* Passkeys).remove(userId, id)
+        yield* (yield* Passkeys).remove(yield* (yield* Sessions).complete, id)
         return done
       })
     )

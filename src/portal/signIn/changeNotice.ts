@@ -11,8 +11,9 @@ import { command } from "../../runtime/temporal/commands.ts"
 import * as Id from "../../values/Id.ts"
 
 const STOLEN =
-  "somebody else can use your account. Change your password, end all other sessions on the account page of the portal, and tell " +
-  "an owner of your organization at once."
+  "somebody else can use your account. On the account page of the portal, remove every passkey that is not yours, change your " +
+  "password, renew the backup codes and end all other sessions. Revoke every API key that you did not create. Tell an owner of " +
+  "your organization at once: if you cannot sign in, the custody platform can deactivate your account."
 
 /** What was changed, what it means, and what follows if the person did not do it. */
 const changes = {
@@ -39,7 +40,7 @@ const changes = {
   "passkey-removed": {
     what: "A passkey of your account",
     was: "was removed",
-    effect: "It no longer signs in.",
+    effect: "It no longer signs in. All other sessions of the account were ended.",
     otherwise: STOLEN
   },
   "backup-codes-renewed": {
