@@ -1,8 +1,11 @@
 -- The outbox of a custody platform, in the platform's database. A transaction that changes custody data inserts the record of each
--- change here too, with `occurredAt`, so that both commit or neither does.
+-- change here too, so that both commit or neither does.
 CREATE TABLE custody_outbox (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   record jsonb NOT NULL,
+  -- Sent as `occurredAt` of a record that has none. By the time of recording instead, history that is sent late would make old news
+  -- of what changed meanwhile.
+  occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Whether it happened before the service was in use: it is recorded without an event.
   history boolean NOT NULL DEFAULT false,
   -- The batch that it is sent in, and its Idempotency-Key: every attempt to send a batch must have the same records.
@@ -12,6 +15,10 @@ CREATE TABLE custody_outbox (
 CREATE INDEX ON custody_outbox (id) WHERE batch IS NULL;
 CREATE INDEX ON custody_outbox (id) WHERE batch IS NOT NULL AND sent_at IS NULL;
 CREATE INDEX ON custody_outbox (batch);
+
+CREATE FUNCTION custody_time(at timestamptz) RETURNS text STABLE LANGUAGE sql AS $$
+  SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
 
 -- The batch to send now: one that was not answered yet, or else the next records that no batch has, up to 500 of one `history` and
 -- 4 MB, but at least one. No row if everything was sent.
@@ -28,7 +35,8 @@ CREATE FUNCTION custody_next_batch() RETURNS TABLE (batch uuid, history boolean,
   WHERE o.id IN (SELECT n.id FROM new n WHERE n.fits)
     AND NOT EXISTS (SELECT FROM custody_outbox u WHERE u.batch IS NOT NULL AND u.sent_at IS NULL);
 
-  SELECT o.batch, o.history, string_agg(o.record::text, E'\n' ORDER BY o.id) FROM custody_outbox o
+  SELECT o.batch, o.history, string_agg((jsonb_build_object('occurredAt', custody_time(o.occurred_at)) || o.record)::text, E'\n' ORDER BY o.id)
+  FROM custody_outbox o
   WHERE o.batch = (SELECT u.batch FROM custody_outbox u WHERE u.batch IS NOT NULL AND u.sent_at IS NULL ORDER BY u.id LIMIT 1)
   GROUP BY o.batch, o.history
 $$;
@@ -42,7 +50,7 @@ $$;
 CREATE FUNCTION custody_line(record jsonb) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT concat_ws(' ', record->>'network', custody_name(record->>'hash'), record->>'direction', record->>'status',
     custody_name(record->>'asset'), trim_scale((record->>'amount')::numeric),
-    to_char(regexp_replace(record->>'timestamp', '(\.\d{3})\d+', '\1')::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    custody_time(regexp_replace(record->>'timestamp', '(\.\d{3})\d+', '\1')::timestamptz),
     custody_name(record->'fee'->>'asset'), trim_scale((record->'fee'->>'amount')::numeric))
 $$;
 

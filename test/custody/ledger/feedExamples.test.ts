@@ -81,6 +81,9 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
         Array.from({ length: HISTORY }, (_, number) => transaction(ours, first + number)),
         true
       )
+      // A balance changes, and its record has its time, before its history is sent.
+      await insert([balance(ours, "ethereum/native", "100")], true)
+      await insert([{ ...balance(ours, "ethereum/native", "10"), occurredAt: new Date(Date.now() + 1).toISOString() }])
       env = {
         DATABASE: database(url),
         PLATFORM: app.main?.platformUrl ?? "",
@@ -129,6 +132,7 @@ for (const [index, { command, database, name, skipped }] of languages.entries())
         { kind: "transaction.pending", events: NEW, hashes: NEW }
       ])
       expect(await app.sql("SELECT count(*)::int AS rows FROM transactions WHERE vault_id = $1", [ours])).toEqual([{ rows: HISTORY + NEW }])
+      expect(await app.sql("SELECT amount::text FROM balances WHERE vault_id = $1", [ours])).toEqual([{ amount: "10" }])
     })
 
     test("goes on by itself after a 503 and after a restart of the service", async () => {

@@ -40,6 +40,9 @@ describe("custody load", () => {
       .map((record) => `${JSON.stringify(record)}\r\n`)
       .join("")
     const done = await cli(["load", "--no-events", "-"], app.env, input)
+    expect(done.stderr).toBe(
+      "3 transactions, vaults and balances have no occurredAt and are dated now: what changed before and is sent later, with its time, is old news.\n"
+    )
     expect([done.code, JSON.parse(done.stdout)]).toEqual([
       0,
       { received: 3, changed: 3, unchanged: 0, stale: 0, staleLines: [], events: 0 }

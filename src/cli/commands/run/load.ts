@@ -64,6 +64,10 @@ const toLine = ({ line, source }: Source): Line => {
   return read._tag === "Right" ? { line, read } : { line, read, id: idOf(() => JSON.parse(source)) }
 }
 
+/** Whether the record is of a kind that is compared by its time, and has none. */
+const isUndated = ({ read }: Line): boolean =>
+  read._tag === "Right" && ["transaction", "vault", "balance"].includes(read.right.type) && read.right.occurredAt === undefined
+
 const sizeOf = (path: string): number => {
   try {
     return path === "-" ? 0 : fs.statSync(path).size
@@ -106,6 +110,7 @@ export const load = (given: { readonly file: string; readonly from: number; read
     let total: Applied = { received: 0, changed: 0, unchanged: 0, stale: 0, staleLines: [], events: 0 }
     let bytes = 0,
       rows = 0,
+      undated = 0,
       applied = given.from - 1,
       printed = applied
     const print = Effect.suspend(() => {
@@ -123,12 +128,14 @@ export const load = (given: { readonly file: string; readonly from: number; read
       Stream.grouped(MAX_RECORDS),
       Stream.runForEach((chunk) =>
         Effect.gen(function* () {
-          const sources = [...chunk]
+          const sources = [...chunk],
+            lines = sources.map(toLine)
           const last = sources.at(-1)?.line ?? applied
           // An applied batch is counted even if it is the last one because of Ctrl-C.
-          const applying = Effect.map(ledger.apply(sources.map(toLine), { events: !given.noEvents }), (did) => {
+          const applying = Effect.map(ledger.apply(lines, { events: !given.noEvents }), (did) => {
             total = add(total, did)
             applied = last
+            undated += lines.filter(isUndated).length
           })
           yield* Effect.uninterruptible(applying).pipe(
             Effect.tapErrorCause((cause) =>
@@ -140,6 +147,15 @@ export const load = (given: { readonly file: string; readonly from: number; read
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
           yield* show(bytes, total)
         })
+      ),
+      Effect.ensuring(
+        Effect.suspend(() =>
+          given.noEvents && undated > 0
+            ? Console.error(
+                `${undated} transactions, vaults and balances have no occurredAt and are dated now: what changed before and is sent later, with its time, is old news.`
+              )
+            : Effect.void
+        )
       ),
       Effect.ensuring(
         Effect.suspend(() => (rows === 0 ? Effect.void : Console.error(`Skipped ${rows} rows of an export that are not custody records.`)))
