@@ -6,6 +6,7 @@ import * as path from "node:path"
 import { deletedTables } from "../../../src/access/organizations/organizationTables.ts"
 import { App, cli, useApp } from "../../support/app.ts"
 import { receiverEnv, useReceiver } from "../../support/receiver.ts"
+import { asset, transaction, vault } from "../../support/records.ts"
 import { contentOf, insertRemainingRows, ownerKey, shared, tenant } from "../../support/tenants.ts"
 
 const TOKENS = ["0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"] as const
@@ -31,6 +32,16 @@ beforeAll(async () => {
   gone = await tenant(app, receiver, "gone", TOKENS[0])
   await tenant(app, receiver, "stays", TOKENS[1])
   for (const name of ["gone", "stays"]) await insertRemainingRows(app, name)
+  // Assets that only a fee names, or a state before a correction.
+  const [fee, former] = ["0x00000000000000000000000000000000000000cc", "0x00000000000000000000000000000000000000dd"].map(
+    (token) => `ethereum/erc20:${token}`
+  )
+  await app.feed([
+    ...[fee, former].map((id) => asset(String(id))),
+    transaction("vault_gone", 900, { fee: { asset: fee, amount: "1" } }),
+    transaction("vault_gone", 901, { asset: former }),
+    transaction("vault_gone", 901)
+  ])
   const { code, stderr, stdout } = await cli(["organizations", "export", "org_gone", file], app.env)
   expect([code, stderr]).toEqual([0, ""])
   answer = JSON.parse(stdout)
@@ -118,6 +129,13 @@ describe("export of an organization", () => {
         expect([target, there.status, same(there.text)]).toEqual([target, 200, same(here.text)])
         expect(there.text.length).toBeGreaterThan(40)
       }
+      // A vault has the time of its last change: a later one is no old news.
+      const [row] = await app.sql("SELECT (extract(epoch FROM given_at) * 1000)::float8 AS given FROM vaults WHERE id = 'vault_gone'")
+      const renamed = vault("vault_gone", "entity_gone", {
+        label: "Renamed",
+        occurredAt: new Date(Number(row?.["given"]) + 1).toISOString()
+      })
+      expect(await other.feed([renamed])).toMatchObject({ changed: 1, stale: 0 })
       const content = { here: await contentOf(app), there: await contentOf(other) }
       for (const table of [
         "organizations",
