@@ -12,6 +12,7 @@ import type { EmbeddedServerError } from "../../runtime/embedded/Process.ts"
 import type { InvalidSettings } from "../../runtime/settings/Settings.ts"
 import type { TemporalUnavailable } from "../../runtime/temporal/Connection.ts"
 import type { DemoFailed } from "../demo/demoData.ts"
+import type { NotPrinted } from "./run/print.ts"
 
 /** What the exit codes mean. */
 export const exitCodes = {
@@ -63,6 +64,7 @@ const codes = {
   InvalidRecords: 4,
   InvalidInput: 4,
   NotWritten: 1,
+  NotPrinted: 1,
   EmbeddedServerError: 5,
   OutdatedDatabase: 5,
   TemporalUnavailable: 5,
@@ -83,6 +85,7 @@ const codes = {
     | InvalidRecords
     | InvalidInput
     | NotWritten
+    | NotPrinted
     | EmbeddedServerError
     | OutdatedDatabase
     | TemporalUnavailable

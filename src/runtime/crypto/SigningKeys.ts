@@ -59,9 +59,10 @@ export const newestKid = Effect.gen(function* () {
 
 /**
  * Stores the public key. Fails if the database is used with another master key, unless that is the previous one: a process with a
- * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `previousIsLost` stores it in any case.
+ * wrong key would sign what nobody can verify later, and encrypt what no other process can read. `isOnlyKey` stores it in any case, as
+ * the newest: the previous one is lost, or nothing is encrypted with it any more.
  */
-export const publish = ({ previousIsLost = false } = {}) =>
+export const publish = ({ isOnlyKey = false } = {}) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
@@ -76,7 +77,7 @@ export const publish = ({ previousIsLost = false } = {}) =>
         yield* sql`LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
         const now = yield* newestKid
         // A retired key is as wrong as an unknown one.
-        if (!previousIsLost && now !== undefined && now !== kid && now !== previous)
+        if (!isOnlyKey && now !== undefined && now !== kid && now !== previous)
           return yield* new InvalidSettings({
             faults: [
               "MASTER_KEY: read another key than the one that the database is used with, expected that one, here or in MASTER_KEY_PREVIOUS. If it is lost, run `custody secrets reencrypt --key-lost` with the new one first."
@@ -84,7 +85,7 @@ export const publish = ({ previousIsLost = false } = {}) =>
           })
         yield* sql`
           INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")})
-          ON CONFLICT (kid) DO UPDATE SET created_at = clock_timestamp() WHERE ${previousIsLost}`
+          ON CONFLICT (kid) DO UPDATE SET created_at = clock_timestamp() WHERE ${isOnlyKey}`
       })
     )
   })

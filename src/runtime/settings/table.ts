@@ -137,7 +137,7 @@ export const table = {
   portalBaseUrl: optional(
     "PORTAL_BASE_URL",
     "the loopback address of the request",
-    "public origin of the API and the web portal, such as https://custody.example.com; if unset, the portal is served on loopback addresses only",
+    "public origin of the API and the web portal, such as https://custody.example.com; if unset, the portal is served on loopback addresses only. The same for every process: it is the issuer of signatures",
     safeOrigin
   ),
   portalOidcIssuer: optional(

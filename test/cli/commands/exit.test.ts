@@ -6,6 +6,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { steps } from "../../../src/runtime/database/Migrations.ts"
 import { baseEnv, cli, PROGRAM, useApp } from "../../support/app.ts"
+import { smallest } from "../../support/records.ts"
 import { freshDatabase, servers } from "../../support/servers.ts"
 
 const app = useApp([])
@@ -43,6 +44,30 @@ describe("exit code 2: wrong usage", () => {
     expect(help.code).toBe(0)
     for (const name of ["start", "migrate", "load", "keys"]) expect(help.stdout).toContain(name)
   })
+})
+
+test("exit code 1: what is printed once cannot be written", async () => {
+  const loaded = await cli(
+    ["load", "--no-events", "-"],
+    app.env,
+    smallest()
+      .map((record) => JSON.stringify(record))
+      .join("\n")
+  )
+  expect(loaded.code).toBe(0)
+  for (const [args, expected] of [
+    [["keys", "create", "--user", "user_a", "--scopes", "vault:read", "--all-vaults"], "custody keys revoke key_"],
+    [["users", "invite", "user_a"], "run the command again"]
+  ] as const) {
+    // Nobody reads the pipe.
+    const child = Bun.spawn(["bash", "-o", "pipefail", "-c", '"$@" | true', "-", process.execPath, PROGRAM, ...args], {
+      env: { ...baseEnv(), ...app.env },
+      stdout: "ignore",
+      stderr: "pipe"
+    })
+    const [stderr, code] = await Promise.all([new Response(child.stderr).text(), child.exited])
+    expect([code, stderr]).toEqual([1, expect.stringContaining(expected)])
+  }
 })
 
 describe("exit code 3: a setting is missing or invalid", () => {

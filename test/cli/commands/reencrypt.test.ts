@@ -190,6 +190,21 @@ test("every binary column is sealed and re-encrypted, or known to need no encryp
   expect(rows.map(({ name }) => String(name)).sort()).toEqual([...sealed, ...others].sort())
 })
 
+test("a rotation that is taken back ends with the first key alone", async () => {
+  // Both orders of the keys are in use here, so the database is another's.
+  const other = new App()
+  try {
+    await other.open([], { MASTER_KEY: olderKey })
+    const run = (env: { readonly [name: string]: string }) => cli(["secrets", "reencrypt"], { ...other.env, ...env })
+    expect((await run({})).code).toBe(0)
+    expect((await run(both)).code).toBe(0)
+    expect((await run({ MASTER_KEY: olderKey, MASTER_KEY_PREVIOUS: newerKey })).code).toBe(0)
+    expect([(await run({ MASTER_KEY: olderKey })).code, (await run({ MASTER_KEY: newerKey })).code]).toEqual([0, 3])
+  } finally {
+    await other.close()
+  }
+})
+
 test("a lost key is replaced if the operator says so, and nothing waits for it", async () => {
   const send = () =>
     app.request("POST", "/v1/webhooks", {

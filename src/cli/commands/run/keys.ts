@@ -3,6 +3,7 @@ import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
 import { type ApiKey, ApiKeys, DEFAULT_EXPIRY, expiry } from "../../../access/keys/ApiKeys.ts"
 import { commandDatabase } from "../../../app/Base.ts"
 import { Usage } from "../exit.ts"
+import { printOnce } from "./print.ts"
 
 /** The given options of a key. */
 interface Given {
@@ -67,7 +68,7 @@ export const create = (userId: string, given: Given) =>
         label: Option.getOrElse(given.label, () => "")
       })
       const { id, ...rest } = fresh(key)
-      yield* json({ id, secret: Redacted.value(secret), ...rest })
+      yield* printOnce({ id, secret: Redacted.value(secret), ...rest }, `Revoke the key, whose secret is lost: custody keys revoke ${id}`)
     })
   )
 

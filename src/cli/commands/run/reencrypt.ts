@@ -57,7 +57,7 @@ const audit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 const reencryptAll = Effect.fnUntraced(function* (keyLost: boolean) {
   // Before anything else: a wrong MASTER_KEY changes nothing.
-  yield* publish({ previousIsLost: keyLost })
+  yield* publish({ isOnlyKey: keyLost })
   const sql = yield* SqlClient.SqlClient
   const master = yield* MasterKey
   const pass = Effect.all(
@@ -97,6 +97,8 @@ const reencryptAll = Effect.fnUntraced(function* (keyLost: boolean) {
         "Restart every process with the new key as MASTER_KEY and the previous one as MASTER_KEY_PREVIOUS, then run this command again."
     })
   }
+  // A key that an earlier rotation retired may be in use again.
+  yield* publish({ isOnlyKey: true })
   if ((yield* Settings).temporalPayloadCodec !== "off") {
     yield* Console.error(
       "Temporal payloads are not re-encrypted: workflows that started under the previous key need MASTER_KEY_PREVIOUS until they end. " +

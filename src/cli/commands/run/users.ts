@@ -1,11 +1,12 @@
 /** Implementation of `custody users`. */
-import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
+import { Duration, Effect, Either, Option, Redacted } from "effect"
 import { commandDatabase } from "../../../app/Base.ts"
 import { addressOf } from "../../../portal/server/origin.ts"
 import { Invitations, VALIDITY } from "../../../portal/signIn/Invitations.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import { Settings } from "../../../runtime/settings/Settings.ts"
 import { Usage } from "../exit.ts"
+import { printOnce } from "./print.ts"
 
 const LONGEST = Duration.days(30)
 
@@ -23,5 +24,5 @@ export const invite = (given: { readonly id: string; readonly reset: boolean; re
     ).pipe(Effect.provide(Invitations.layer), Effect.provide(commandDatabase), Effect.scoped)
     // The token follows the #, which browsers do not send, so it appears in no request line and no log.
     const url = `${addressOf(yield* Settings)}/invitation#${Redacted.value(token)}`
-    yield* Console.log(JSON.stringify({ ...invited, url }, null, 2))
+    yield* printOnce({ ...invited, url }, "The link is lost: run the command again, which replaces it.")
   })
