@@ -1,8 +1,8 @@
 /**
  * Reads an organization's events in the order of recording. A reader follows the organization's stream while it can see
  * much of it; if a bounded search does not fill the page, it follows each vault that it can see. So a page has the same
- * events and cost however much happens that the reader cannot see. Filters by kind and entity search a bounded number of
- * visible events, so they do not reveal more either. C-1.
+ * events and cost however much happens that the reader cannot see, but for thousands of events without a vault: then it ends
+ * early and has more. Filters by kind and entity search a bounded number of visible events, so they do not reveal more either. C-1.
  */
 
 import type { SqlError, Statement } from "@effect/sql"
@@ -52,6 +52,8 @@ const WIDE = 8
 const DAY = 86_400_000
 /** Visible events that are searched for those that match a filter. */
 const FILTERED = 1_000
+/** Events without a vault that are searched for a page: a reader may see none of them. */
+const WITHOUT_VAULT = 2_000
 /** Longest time that a writer can hold a stream, in ms, generously: no event gets an earlier time. */
 export const LONGEST_WRITE = 3_600_000
 /** How long the oldest cursor in a problem stays usable, in ms. */
@@ -176,6 +178,22 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
+    /** Up to where a page is searched: the end, or an earlier event if there are many without a vault before it. */
+    const searchable = (principal: PrincipalState, after: Place, until: End): Effect.Effect<End, SqlError.SqlError> =>
+      Effect.map(
+        decodeKeys(
+          direct.query(sql`
+            SELECT e.id, e.position FROM events e
+            WHERE e.organization_id = ${principal.organizationId} AND e.vault_id IS NULL AND ${between(after, until)}
+            ORDER BY e.position OFFSET ${WITHOUT_VAULT - 1} LIMIT 1`)
+        ),
+        ([last]) => {
+          if (last === undefined) return until
+          const place = placeOf(last)
+          return { ...place, latest: place.at }
+        }
+      )
+
     /** The next events of each vault that the reader can see, merged. */
     const alongVaults = (
       principal: PrincipalState,
@@ -200,7 +218,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       )
     }
 
-    /** The first `take` events between two positions that the reader can see, or all if there are fewer. */
+    /** The first `take` events between two positions that the reader can see, or all if there are fewer, and where the search ended. */
     const visible = Effect.fnUntraced(function* (
       principal: PrincipalState,
       vaultIds: ReadonlyArray<string> | undefined,
@@ -209,11 +227,12 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       take: number,
       reading: ReadPlan
     ) {
-      if (until.position <= after.position) return []
-      if (vaultIds !== undefined) return yield* alongVaults(principal, vaultIds, after, until, take)
-      return (
-        (yield* alongOrganization(principal, after, until, take, reading)) ?? (yield* alongVaults(principal, undefined, after, until, take))
-      )
+      if (until.position <= after.position) return { found: [], end: until }
+      if (vaultIds !== undefined) return { found: yield* alongVaults(principal, vaultIds, after, until, take), end: until }
+      const found = yield* alongOrganization(principal, after, until, take, reading)
+      if (found !== undefined) return { found, end: until }
+      const end = yield* searchable(principal, after, until)
+      return { found: yield* alongVaults(principal, undefined, after, end, take), end }
     })
 
     const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, SqlError.SqlError> => {
@@ -273,18 +292,19 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const after = { position, id, at: idsFrom(id) }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined
         const take = filtered ? Math.max(FILTERED, limit) + 1 : limit + 1
-        const found = yield* visible(principal, filter.vaultId, after, until, take, { many, whole: !filtered })
+        const { end, found } = yield* visible(principal, filter.vaultId, after, until, take, { many, whole: !filtered })
         const wanted = found.filter(
           ({ entityId, kind }) => (filter.kind?.includes(kind) ?? true) && (filter.entityId?.includes(entityId) ?? true)
         )
         const rows = wanted.slice(0, limit)
         const last = wanted.length > limit ? rows.at(-1) : found.length === take ? found.at(-2) : undefined
+        const rest = last === undefined && end.position < until.position
         // The event after the last one is not examined: it is on the next page.
         const kept = last === undefined ? rows : rows.filter(({ position }) => position <= last.position)
         return {
           rows: yield* rowsOf(kept),
-          place: last === undefined ? (until.position >= after.position ? placeAt(until) : after) : placeOf(last),
-          more: last !== undefined
+          place: last === undefined ? (end.position >= after.position ? placeAt(end) : after) : placeOf(last),
+          more: last !== undefined || rest
         } satisfies FeedPage
       }, Effect.orDie)
     }

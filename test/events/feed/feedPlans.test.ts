@@ -3,7 +3,7 @@
  * purpose, and do not increase with ten times as many events that the key cannot see. So neither the length of the log nor
  * response times reveal what happens elsewhere. C-1.
  */
-import { beforeAll, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { expectWithin, explained, planWithout, withoutAutovacuum } from "../../support/plans.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 import { event, insertEvents } from "../log/eventRows.ts"
@@ -75,4 +75,35 @@ test("a page reads a bounded number of rows, however many the key cannot see", a
   await readPages()
   await planWithout(app, { events: "vault_id = 'vault_rare'" }, readPages)
   await readPages()
+})
+
+test("unseen events without a vault end a page early, and hide no other", async () => {
+  const { resumeCursor } = (await app.get(`${FEED}?from=now`, callers.member)).json
+  const others = Array.from({ length: 99 }, (_, index) => `entity_${index}`)
+  for (const fields of [
+    { entityId: "entity_hidden" },
+    // The key reaches this entity, but not the others of the audience.
+    { entityId: "entity_a", audience: ["entity_a", ...others] }
+  ]) {
+    for (let part = 0; part < 2; part++)
+      await insertEvents(
+        app,
+        Array.from({ length: 4_000 }, () => event({ vaultId: null, kind: "webhook.secret_rotated", ...fields }))
+      )
+    await insertEvents(app, [event({ vaultId: "vault_rare" })])
+  }
+  const walk = async (cursor: string | null) => {
+    let rows = 0
+    for (; cursor !== null; ) {
+      const page = await pageOf(FEED, { limit: "5", after: cursor }, callers.member)
+      // Each of the 2,000 may have an audience of a hundred entities.
+      expectWithin(page.costs, { rows: 250_000, buffers: 15_000 }, "a page of events without a vault")
+      rows += page.rows
+      cursor = page.cursor
+    }
+    return rows
+  }
+  expect(await walk(resumeCursor)).toBe(2)
+  await app.sql("VACUUM ANALYZE")
+  expect(await walk(resumeCursor)).toBe(2)
 })
