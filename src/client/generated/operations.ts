@@ -473,7 +473,7 @@ export interface Operations {
   listRecoveries(webhookId: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<Recovery>
   /** Get a recovery. One recovery with its progress. `GET /v1/webhook-recoveries/{recoveryId}` */
   getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
+  /** Pause a recovery. Until it is resumed, no further deliveries are created, and those that wait are not sent, whatever is asked of them. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
   pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Resume a recovery. Continues where it was paused. Requires the Developer role on every vault that the webhook covers. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>

@@ -58,6 +58,10 @@ const redeliver = (webhookId: string) => `To redeliver an event once the endpoin
 To list the deliveries that did not arrive:
   GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
+/** A recovery from a day before the first failure: an event is older than its attempt. What was delivered is not sent again. */
+const recover = (webhookId: string, since: string) =>
+  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Date.parse(since) - 86_400_000).toISOString()}"}`
+
 /** A duration in words, in its largest unit: `3 days`, `1 hour`. */
 const inWords = (duration: Duration.Duration): string => {
   const seconds = Math.round(Duration.toSeconds(duration))
@@ -123,12 +127,13 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
           body: `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n${rows(table)}\n\nNo action is needed.\n`
         }
       return {
-        subject: `Webhook ${webhookId} answers again, but not everything was delivered: ${retrying} are retried, ${failed} failed (${host})`,
+        subject: `Webhook ${webhookId} answers again, but not everything was delivered (${host})`,
         body:
           `The endpoint answers again, and all held deliveries have been sent. Some were not answered with 2xx.\n\n` +
           `${rows([...table, ["Retried", deliveriesInWords(retrying)], ["Failed", deliveriesInWords(failed)]])}\n\n` +
-          `What to do: look at the results of the attempts, and correct the endpoint before the retries are used up.\n` +
-          `${redeliver(webhookId)}\n`
+          `What to do: correct the endpoint before the retries are used up. The results of their attempts:\n` +
+          `  GET /v1/webhooks/${webhookId}/deliveries?status=RETRYING&status=FAILED\n` +
+          `Then, to get what failed:\n${recover(webhookId, since)}\n`
       }
     },
 
@@ -147,7 +152,9 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
         `so the webhook was disabled. New events are still recorded, and events are kept for 31 days. Waiting deliveries were canceled.\n\n` +
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
-        `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
+        `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n` +
+        `Then, to get every event that did not arrive, those from before it is enabled included:\n` +
+        `${recover(facts.webhookId, facts.since)}\n`
     })
   }
 }

@@ -80,7 +80,7 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       "pauseRecovery",
       "pause",
       "Pause a recovery",
-      "No further deliveries are created until it is resumed. Deliveries that already exist are still sent."
+      "Until it is resumed, no further deliveries are created, and those that wait are not sent, whatever is asked of them."
     )
   )
   .add(

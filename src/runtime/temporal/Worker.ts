@@ -71,7 +71,8 @@ const workersOf = (work: Work) => {
     {
       ...common(work),
       taskQueue: queues.background,
-      activities: { announceExpiringKeys, recover, retain, sealStatements },
+      // A notice that began before mail had its own queue goes on in this one.
+      activities: { announceExpiringKeys, recover, retain, sealStatements, sendNotice },
       maxConcurrentActivityTaskExecutions: BACKGROUND
     }
   ]

@@ -51,6 +51,13 @@ test("every notice is readable without HTML and loads no remote content", () => 
   }
 })
 
+test("a notice of a disable says how to get what is missed meanwhile", () => {
+  const { body } = texts.disabled({ ...facts, gone: true, canceled: 2 })
+  expect(body).toContain(
+    `POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Date.parse(facts.since) - 86_400_000).toISOString()}"}`
+  )
+})
+
 test("a notice of an endpoint that is down says when it is probed", () => {
   expect(texts.held(facts).body).toContain("The endpoint is probed after 30 seconds and later every 5 minutes; when")
   const hourly = noticeTexts({ ...settings, webhookProbeSchedule: [Duration.hours(1)] })

@@ -1335,7 +1335,8 @@ class Operations(Caller):
         *,
         request_id: str | None = None,
     ) -> Recovery:
-        """Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent.
+        """Pause a recovery. Until it is resumed, no further deliveries are created, and those that wait are not sent, whatever is
+        asked of them.
 
         ``POST /v1/webhook-recoveries/{recoveryId}/pause``
 

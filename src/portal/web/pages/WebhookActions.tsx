@@ -66,7 +66,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
     },
     enable: {
       title: `Enable ${name}?`,
-      text: "New events are sent to it from now on.",
+      text: "New events are sent to it from now on. Then choose “Recover missed events…” for what happened before.",
       yes: "Enable webhook",
       danger: false,
       act: () => setStatus("ACTIVE")
