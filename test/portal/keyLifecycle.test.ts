@@ -238,6 +238,19 @@ describe("a reset", () => {
     expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
   })
 
+  test("can remove everything at once, before the invitation is accepted", async () => {
+    const alone = await cli(["users", "invite", "user_b", "--now"], app.env)
+    expect([alone.code, alone.stderr.trim()]).toEqual([2, "--now is for --reset."])
+    const { code, stdout } = await cli(["users", "invite", "user_b", "--reset", "--now"], app.env)
+    expect(code).toBe(0)
+    const old = await new Visitor(app).request("POST", "/api/sign-in", { email: "user_b@example.com", password: "another long password" })
+    expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
+    expect(await app.sql("SELECT 1 FROM portal_users WHERE id = 'user_b'")).toEqual([])
+    const next = new Visitor(app)
+    await next.accept(String(JSON.parse(stdout).url).split("#")[1] ?? "")
+    expect(await next.state()).toBe("signed_in")
+  })
+
   test("of concurrent invitations, only one works", async () => {
     await app.feed([user("user_e", "org_a", [])])
     const tokens = await Promise.all(Array.from({ length: 4 }, () => invite(app, "user_e")))

@@ -10,7 +10,12 @@ const invite = Command.make(
   {
     id: Args.text({ name: "id" }).pipe(Args.withDescription("id of a user from the record feed, user_…")),
     reset: Options.boolean("reset").pipe(
-      Options.withDescription("reset an existing account: removes its password, authenticator, passkeys and sessions")
+      Options.withDescription(
+        "reset an existing account: when the link is used, removes its password, authenticator, passkeys and sessions"
+      )
+    ),
+    now: Options.boolean("now").pipe(
+      Options.withDescription("with --reset: remove them at once, because somebody else got into the account")
     ),
     valid: Options.text("valid").pipe(
       Options.withDescription("how long the link is valid, such as 24h; at most 30d, and 72h by default"),

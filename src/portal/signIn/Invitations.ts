@@ -1,12 +1,14 @@
 /**
  * Invitations: the only source of accounts. Each is for one user of the record feed and the e-mail address that the user has then,
  * works once and for a limited time, and is stored as a hash. With `reset` it removes the account's password, authenticator,
- * passkeys and sessions when it is accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
+ * passkeys and sessions when it is accepted, which is how somebody who lost the second factor gets back in; at once if somebody else got
+ * into the account. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Redacted, Schema } from "effect"
 import { type Actor, OPERATOR, recordOfUser } from "../../access/audit/AuditTrail.ts"
+import { endSignIns } from "../../access/credentials/endSignIns.ts"
 import { problem } from "../../http/Problem.ts"
 import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -74,7 +76,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
        */
       create: Effect.fn("Invitations.create")(function* (
         userId: string,
-        options: { readonly reset: boolean; readonly validity: Duration.Duration; readonly againS?: number },
+        options: { readonly reset: boolean | "now"; readonly validity: Duration.Duration; readonly againS?: number },
         actor: Actor = OPERATOR
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
@@ -88,7 +90,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
         if (user.deleting) return yield* refuse(`The organization of the user ${userId} is being deleted.`)
         if (user.taken) return yield* refuse(`Another account uses ${user.email}; each account needs its own e-mail address.`)
-        if (user.known && !options.reset) {
+        if (user.known && options.reset === false) {
           return yield* refuse(
             `The user ${userId} already has an account. Use --reset to let them choose a new password and second factor.`
           )
@@ -101,12 +103,16 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
             HAVING max(created_at) > clock_timestamp() - make_interval(secs => ${options.againS})`)
           if (early !== undefined) return yield* new InvalidInvitation({ message: `The user ${userId} was just invited.`, ...early })
         }
+        if (options.reset === "now") {
+          yield* endSignIns(sql, userId)
+          yield* sql`DELETE FROM portal_users WHERE id = ${userId}`
+        }
         const token = randomBytes(24).toString("base64url")
         const expiresAt = new Date((yield* databaseTime(sql)) + Duration.toMillis(options.validity)).toISOString()
         yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
         yield* sql`
           INSERT INTO portal_invitations (id, user_id, email, token_hash, reset, expires_at)
-          VALUES (${Id.make("inv")}, ${userId}, lower(${user.email}), ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
+          VALUES (${Id.make("inv")}, ${userId}, lower(${user.email}), ${hash(token)}, ${options.reset !== false}, ${expiresAt}::timestamptz)`
         yield* recordOfUser(sql, userId, actor, "account.invited", { reset: { old: null, new: options.reset } })
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),
