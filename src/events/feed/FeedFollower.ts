@@ -13,8 +13,9 @@ import { Notifications } from "../../runtime/database/Notifications.ts"
 import * as Id from "../../values/Id.ts"
 import { CHANNEL } from "../log/EventLog.ts"
 import type { Place } from "./cursor.ts"
-import { type FeedFilter, idsFrom, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { type FeedFilter, idsFrom, placeOf } from "./FeedRepo.ts"
 import { FeedRow, feedColumns } from "./FeedRow.ts"
+import { LONGEST_WRITE } from "./streamEnd.ts"
 
 /** Longest and shortest poll interval while a reader waits, in ms. */
 const POLL = 1_000,

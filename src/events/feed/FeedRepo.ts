@@ -18,6 +18,7 @@ import { midnight } from "../log/chain.ts"
 import { oldestId, oldestTime } from "../log/logWindow.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 import { FeedRow, feedColumns, isWhole, Key, KeyRow } from "./FeedRow.ts"
+import { type End, endOf, StreamRow } from "./streamEnd.ts"
 
 /** Filters of the feed; each matches any of its values. */
 export interface FeedFilter {
@@ -35,12 +36,6 @@ export interface FeedPage {
   readonly more: boolean
 }
 
-/** The end of an organization's stream. */
-export interface End extends Place {
-  /** A time in ms: no event up to this position was recorded later. */
-  readonly latest: number
-}
-
 /** A reader who sees more vaults than this probably sees much of the organization's events. */
 const FEW_VAULTS = 32
 /** Events of the organization that are searched for such a reader before each vault is. */
@@ -54,8 +49,6 @@ const DAY = 86_400_000
 const FILTERED = 1_000
 /** Events without a vault that are searched for a page: a reader may see none of them. */
 const WITHOUT_VAULT = 2_000
-/** Longest time that a writer can hold a stream, in ms, generously: no event gets an earlier time. */
-export const LONGEST_WRITE = 3_600_000
 /** How long the oldest cursor in a problem stays usable, in ms. */
 const USABLE = 300_000
 
@@ -75,27 +68,12 @@ interface ReadPlan {
   readonly whole: boolean
 }
 
-const StreamRow = Schema.Struct({
-  position: Schema.Number,
-  id: Schema.NullOr(Schema.String),
-  clock: Schema.Number,
-  now: Schema.Number
-})
-type StreamRow = typeof StreamRow.Type
 const decodeStreams = decodeRows(StreamRow),
   decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
   decodeKeys = decodeRows(Key)
 // A page has up to a thousand rows, and readers that catch up request one page after the other.
 const castKeys = castRows(KeyRow),
   castEvents = castRows(FeedRow)
-
-/** The end of a stream; an organization without one has no events. */
-const endOf = ({ clock, id, now, position }: StreamRow = { position: 0, id: null, clock: 0, now: Date.now() }): End => ({
-  position,
-  id,
-  at: Math.max(clock, Math.min(now, Date.now()) - LONGEST_WRITE),
-  latest: Math.max(clock, now)
-})
 
 export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
   effect: Effect.gen(function* () {

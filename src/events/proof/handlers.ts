@@ -12,7 +12,7 @@ import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { SigningKeys } from "../../runtime/crypto/SigningKeys.ts"
 import { seal } from "../feed/cursor.ts"
-import { LONGEST_WRITE } from "../feed/FeedRepo.ts"
+import { LONGEST_WRITE } from "../feed/streamEnd.ts"
 import { oldestTime } from "../log/logWindow.ts"
 import { type CheckpointRow, CheckpointsRepo } from "./CheckpointsRepo.ts"
 
