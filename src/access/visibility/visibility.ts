@@ -63,11 +63,12 @@ export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState)
 
 /**
  * True for a row of `events e` that the principal can see, `vault:read` aside. Who sees a vault sees all of its events, also
- * those of an entity that it belonged to before. An audience may have a hundred entities, so those that the principal reaches are
- * read once for a statement, as the keys of an object: Postgres would hash the result of NOT IN only if it expected it to be small.
+ * those of an entity that it belonged to before. An entity may have thousands of vaults, and an audience a hundred entities, so those
+ * that the principal reaches are read once for a statement, as the keys of an object: Postgres would hash the result of IN only if
+ * it expected it to be small.
  */
 export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
   e.organization_id = ${principal.organizationId}
   AND CASE WHEN e.vault_id IS NOT NULL THEN ${seesVault(sql, principal, sql.literal("e.vault_id"))}
-      ELSE ${principal.vaultAllowlist}::text[] IS NULL AND ${reachesEntity(sql, principal, sql.literal("e.entity_id"))}
-        AND (e.audience IS NULL OR (SELECT jsonb_object_agg(n.id, 1) FROM (${reachedEntities(sql, principal)}) n) ?& e.audience) END`
+      ELSE ${principal.vaultAllowlist}::text[] IS NULL
+        AND (SELECT jsonb_object_agg(n.id, 1) FROM (${reachedEntities(sql, principal)}) n) ?& (coalesce(e.audience, '{}') || e.entity_id) END`
