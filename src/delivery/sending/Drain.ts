@@ -3,13 +3,14 @@
  * canceled, probes an endpoint that is down, or sends queued deliveries in order. While a webhook has a queue nothing else
  * sends to it, and only one step of its drain runs at a time.
  *
- * A step lasts two seconds, or one attempt. When an attempt finds the endpoint down, the step begins no other, and the next
- * one begins with a single attempt a second or two later, so that a dead endpoint is not sent the whole queue before its hold
- * begins. A step that finds no slot is repeated after 1, 2, 4 … 15 seconds. C-5.
+ * A step lasts two seconds; attempts that take longer go on without it, and the next one leaves them their slots. When attempts
+ * find the endpoint down, the step begins no other, and the next one begins with a single attempt a second or two later, so that
+ * a dead endpoint is not sent the whole queue before its hold begins. A step that finds no slot is repeated after 1, 2, 4 … 15
+ * seconds. C-5.
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import type { AttemptOutcome, DrainInput, DrainOutcome } from "../../../workflows/contract.ts"
 import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
@@ -22,6 +23,8 @@ import { WorkerSlots } from "./Slots.ts"
 
 /** How long a step begins further attempts, in ms. */
 const STEP_MS = 2_000
+/** How long after that a step waits for attempts, in ms: long enough for each to have begun. */
+const LINGER_MS = 500
 /** Deliveries per query. */
 const PAGE = 64
 /** Slots in flight that are kept free for events while only deliveries of recoveries are queued. */
@@ -115,24 +118,27 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       return wait(Math.max(now.dueInMs, turn === "again" ? AGAIN_MS : 0), `probe ${probes + 1}: ${result}`)
     })
 
-    const finish = (webhookId: string, details: string) =>
+    /** Ends an empty queue. What is still there is looked at again, later if it may be in flight. */
+    const finish = (webhookId: string, details: string, waitMs = SOON_MS) =>
       Effect.map(queues.end(webhookId), (end) =>
-        end === "ended" ? ended("nothing is queued any more") : end === "changed" ? wait(SOON_MS, details) : ended("a recovery is paused")
+        end === "ended" ? ended("nothing is queued any more") : end === "changed" ? wait(waitMs, details) : ended("a recovery is paused")
       )
 
     const send = Effect.fnUntraced(function* (input: DrainInput, queue: Queue) {
       const { failures, webhookId } = input
       const until = performance.now() + STEP_MS
-      // Attempts that began before there was a queue end within seconds.
+      const careful = failures > 0 || queue.downFailures >= DOWN_IN_A_ROW
+      const most = careful ? 1 : webhookMaxInFlight
+      // Attempts that began before there was a queue, or in an earlier step, end within seconds.
       let { inFlight } = queue
-      while (inFlight >= webhookMaxInFlight && performance.now() < until)
-        inFlight = yield* Effect.delay(queues.inFlight(webhookId), TAKEN_MS)
-      const width = Math.min(failures > 0 ? 1 : webhookMaxInFlight, webhookMaxInFlight - inFlight)
+      while (inFlight >= most && performance.now() < until) inFlight = yield* Effect.delay(queues.inFlight(webhookId), TAKEN_MS)
+      const width = most - inFlight
       if (width <= 0) return wait(0, "all slots in flight are taken", failures)
       let buffer: ReadonlyArray<Queued> = []
       let after = { rank: -1, sequence: 0 }
       let isAll = false
       let sent = 0
+      let lingering = 0
       let downInARow = 0
       let stop: Exclude<Turn, "done"> | undefined
       const one = (yield* Effect.makeSemaphore(1)).withPermits(1)
@@ -160,7 +166,12 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           for (;;) {
             const queued = yield* next(index)
             if (queued === undefined) return
-            const outcome = yield* attempt(input, queued, "drain")
+            const ended = yield* Effect.timeoutOption(attempt(input, queued, "drain"), Math.max(0, until + LINGER_MS - performance.now()))
+            if (Option.isNone(ended)) {
+              lingering++
+              return
+            }
+            const outcome = ended.value
             const turn = outcome === undefined ? "no slot" : turnOf(outcome)
             if (turn === "done") {
               sent++
@@ -169,8 +180,8 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
             }
             if (turn === "down") downInARow++
             // A step that begins again carefully stops at its first failure, and any step when a hold has begun.
-            const most = failures > 0 && sent === 0 ? 1 : DOWN_IN_A_ROW
-            if (turn !== "down" || outcome?.next === "held" || downInARow >= most) stop ??= turn
+            const enough = careful && sent === 0 ? 1 : DOWN_IN_A_ROW
+            if (turn !== "down" || outcome?.next === "held" || downInARow >= enough) stop ??= turn
           }
         })
       yield* Effect.forEach(
@@ -183,7 +194,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       if (stop === "down") return yield* backOff(webhookId, stop, failures, `sent ${sent}; the endpoint fails again`)
       if (stop === "no slot") return yield* backOff(webhookId, stop, failures, `sent ${sent}; no slot is free`)
       if (stop === "again") return wait(AGAIN_MS, `sent ${sent}; an attempt is in flight`)
-      if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`)
+      if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`, lingering + inFlight > 0 ? AGAIN_MS : SOON_MS)
       return wait(0, `sent ${sent}, at most ${width} in flight`)
     })
 

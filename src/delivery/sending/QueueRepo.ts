@@ -21,7 +21,9 @@ const Queue = Schema.Struct({
   /** Time in ms until the drain may act. */
   dueInMs: Schema.Number,
   /** Attempts at the webhook that are in flight, of any process. */
-  inFlight: Schema.Number
+  inFlight: Schema.Number,
+  /** Its latest attempts in a row that found the endpoint down. */
+  downFailures: Schema.Number
 })
 /** A queue at the beginning of a drain's step. */
 export type Queue = typeof Queue.Type
@@ -67,7 +69,8 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
             RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_to IS NOT NULL AS canceling,
               coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
-              ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight"`),
+              ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight",
+              coalesce((SELECT h.down_failures FROM webhook_health h WHERE h.webhook_id = w.id), 0) AS "downFailures"`),
           ([queue]) => queue
         ),
 
@@ -78,12 +81,13 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
           ([row]) => row?.count ?? 0
         ),
 
-      /** The next deliveries in order, after one of them. */
+      /** The next deliveries in order, after one of them, without those that are in flight. */
       next: (webhookId: string, after: Pick<Queued, "rank" | "sequence">, most: number) =>
         decodeQueued(sql`
           SELECT d.id, d.rank, d.sequence FROM deliveries d
           WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND (d.rank, d.sequence) > (${after.rank}::smallint, ${after.sequence}::bigint)
-            AND ${sql.literal(mayBeSent)}
+            AND ${sql.literal(mayBeSent)} AND d.id <> ALL (ARRAY(
+              SELECT t.delivery_id FROM delivery_attempts t JOIN processes p ON p.id = t.process_id WHERE t.webhook_id = ${webhookId} AND t.result IS NULL))
           ORDER BY d.rank, d.sequence LIMIT ${most}`),
 
       /** The delivery to probe with: the oldest that has not probed in this hold, or that of the oldest that probed longest ago. */
