@@ -58,9 +58,9 @@ const redeliver = (webhookId: string) => `To redeliver an event once the endpoin
 To list the deliveries that did not arrive:
   GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
-/** A recovery from a day before the first failure: an event is older than its attempt. What was delivered is not sent again. */
-const recover = (webhookId: string, since: string) =>
-  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Date.parse(since) - 86_400_000).toISOString()}"}`
+/** A recovery from an hour before the earlier of two times: an event is older than its delivery and its attempt. What was delivered is not sent again. */
+const recover = (webhookId: string, since: string, oldest = since) =>
+  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Math.min(Date.parse(since), Date.parse(oldest)) - 3_600_000).toISOString()}"}`
 
 /** A duration in words, in its largest unit: `3 days`, `1 hour`. */
 const inWords = (duration: Duration.Duration): string => {
@@ -146,7 +146,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
     }),
 
     /** After an automatic disable. */
-    disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number }): Text => ({
+    disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number; readonly oldest: string | null }): Text => ({
       subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
       body:
         `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
@@ -154,7 +154,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n` +
         `Then, to get every event that did not arrive, those from before it is enabled included:\n` +
-        `${recover(facts.webhookId, facts.since)}\n`
+        `${recover(facts.webhookId, facts.since, facts.oldest ?? undefined)}\n`
     })
   }
 }

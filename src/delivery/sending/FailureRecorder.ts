@@ -268,7 +268,9 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         if (disables !== null) {
           const disabled = yield* disable(webhookId, disables, facts.organizationId)
           if (disabled === undefined) return yield* new NoLongerActive()
-          yield* notices.disabled(cause, disabled, disables === "GONE")
+          // The delivery of this attempt is canceled already.
+          const canceled = disabled.canceled + (decision.next._tag === "Disabled" ? 1 : 0)
+          yield* notices.disabled(cause, { ...disabled, canceled }, disables === "GONE")
         }
         if (hold === "begins") {
           yield* recordOfService(sql, facts.organizationId, "webhook.held", webhookId, { lastResult: { old: null, new: cause.lastResult } })

@@ -11,6 +11,7 @@ import { requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { endRecoveries } from "../webhooks/endRecoveries.ts"
 import { countWaiting, type Disabled } from "./recordNotices.ts"
 
+const decodeOldest = decodeRows(Schema.Struct({ at: Schema.NullOr(Schema.String) }))
 const decodeDisabled = decodeRows(Schema.Struct({ at: Schema.String, entityIds: Schema.Array(Schema.String) }))
 
 /** Disables an active webhook; undefined if it is not active. */
@@ -23,6 +24,11 @@ export const makeDisable = (sql: SqlClient.SqlClient) =>
     if (row === undefined) return undefined
     const { at, entityIds } = row
     const canceled = yield* countWaiting(sql, webhookId)
+    const oldestOf = (status: string) =>
+      sql`(SELECT min(d.created_at) FROM deliveries d WHERE (d.webhook_id || '/' || d.status) = ${`${webhookId}/${status}`})`
+    const [oldest = { at: null }] = yield* decodeOldest(sql`
+      SELECT least(${oldestOf("PENDING")}, ${oldestOf("RETRYING")}, ${oldestOf("HELD")},
+        (SELECT min(r.since) FROM recoveries r WHERE r.webhook_id = ${webhookId} AND r.status IN ('RUNNING', 'PAUSED'))) AS at`)
     yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
     yield* endRecoveries(sql, webhookId)
     yield* EventLog.record(
@@ -41,5 +47,5 @@ export const makeDisable = (sql: SqlClient.SqlClient) =>
       status: { old: "ACTIVE", new: "DISABLED" },
       disabledReason: { old: null, new: reason }
     })
-    return { at, canceled } satisfies Disabled
+    return { at, canceled, oldest: oldest.at } satisfies Disabled
   })

@@ -28,10 +28,11 @@ export const countWaiting = (sql: SqlClient.SqlClient, webhookId: string) =>
     ([row]) => row?.count ?? 0
   )
 
-/** A disable: when, and how many deliveries it cancels. */
+/** A disable: when, how many deliveries it cancels, and since when the oldest of them, or of the recovery that it ends; null without any. */
 export interface Disabled {
   readonly at: string
   readonly canceled: number
+  readonly oldest: string | null
 }
 
 /** The failures that a notice is about. */
@@ -78,9 +79,9 @@ export const makeNotices = (
     )
 
   return {
-    disabled: (cause: Cause, { at, canceled }: Disabled, gone: boolean) =>
+    disabled: (cause: Cause, { at, ...disabled }: Disabled, gone: boolean) =>
       of(cause.webhookId, (email, host) =>
-        write(cause.webhookId, `disabled/${cause.webhookId}/${at}`, email, texts.disabled({ ...cause, host, gone, canceled }))
+        write(cause.webhookId, `disabled/${cause.webhookId}/${at}`, email, texts.disabled({ ...cause, ...disabled, host, gone }))
       ),
     /** At most one an hour; the queue remembers that there was one. */
     held: (cause: Cause, at: string) =>

@@ -38,7 +38,7 @@ test("every notice is readable without HTML and loads no remote content", () => 
     texts.streak(facts),
     texts.held(facts),
     texts.failed(facts),
-    texts.disabled({ ...facts, gone: false, canceled: 2 }),
+    texts.disabled({ ...facts, gone: false, canceled: 2, oldest: null }),
     texts.recovered({ webhookId, host: facts.host, since: facts.since, delivered: 3, retrying: 0, failed: 0 }),
     texts.recovered({ webhookId, host: facts.host, since: facts.since, delivered: 3, retrying: 1, failed: 2 })
   ]
@@ -52,10 +52,13 @@ test("every notice is readable without HTML and loads no remote content", () => 
 })
 
 test("a notice of a disable says how to get what is missed meanwhile", () => {
-  const { body } = texts.disabled({ ...facts, gone: true, canceled: 2 })
-  expect(body).toContain(
-    `POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Date.parse(facts.since) - 86_400_000).toISOString()}"}`
-  )
+  for (const [oldest, since] of [
+    [null, "2026-03-01T09:00:00.000Z"],
+    ["2026-02-27T10:00:00.000Z", "2026-02-27T09:00:00.000Z"]
+  ] as const) {
+    const { body } = texts.disabled({ ...facts, gone: true, canceled: 2, oldest })
+    expect(body).toContain(`POST /v1/webhooks/${webhookId}/recoveries with {"since": "${since}"}`)
+  }
 })
 
 test("a notice of an endpoint that is down says when it is probed", () => {

@@ -336,6 +336,14 @@ describe.concurrent("automatic disable", () => {
     await allSent(webhook.id)
     expect(receiver.to("/failing")).toHaveLength(sent)
     expect(disables()).toHaveLength(1)
+    // The delivery of the last attempt is one of them, and the recovery begins before the oldest one.
+    const [row] = await app.sql(
+      "SELECT count(*)::int AS canceled, min(created_at) AS oldest FROM deliveries WHERE webhook_id = $1 AND status = 'CANCELED'",
+      [webhook.id]
+    )
+    expect(disables()[0]?.text).toMatch(new RegExp(`^Canceled: +${row?.["canceled"]} deliver`, "m"))
+    const since = /"since": "([^"]+)"/.exec(disables()[0]?.text ?? "")?.[1]
+    expect(Date.parse(since ?? "")).toBeLessThan(Number(row?.["oldest"]))
     disabledOnce.resolve(webhook.id)
   })
 
