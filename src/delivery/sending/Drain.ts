@@ -37,7 +37,7 @@ const PROXY_MS = 25_000
 /** When to check again, in ms. */
 const AGAIN_MS = 1_000,
   SOON_MS = 50,
-  TAKEN_MS = 200
+  TAKEN_MS = 400
 /** Attempts in a row that found the endpoint down after which a step stops: a few of many may fail at one that works. */
 const DOWN_IN_A_ROW = 3
 /** Time per canceled delivery with a workflow, in ms: ending a workflow costs about as much as a delivery. */
@@ -124,15 +124,16 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
         end === "ended" ? ended("nothing is queued any more") : end === "changed" ? wait(waitMs, details) : ended("a recovery is paused")
       )
 
-    const send = Effect.fnUntraced(function* (input: DrainInput, queue: Queue) {
+    const send = Effect.fnUntraced(function* (input: DrainInput) {
       const { failures, webhookId } = input
       const until = performance.now() + STEP_MS
-      const careful = failures > 0 || queue.downFailures >= DOWN_IN_A_ROW
-      const most = careful ? 1 : webhookMaxInFlight
+      let load = yield* queues.load(webhookId)
+      const isCareful = () => failures > 0 || load.downFailures >= DOWN_IN_A_ROW
+      const room = () => Math.min(webhookMaxInFlight - load.inFlight, isCareful() ? 1 - load.queued : webhookMaxInFlight)
       // Attempts that began before there was a queue, or in an earlier step, end within seconds.
-      let { inFlight } = queue
-      while (inFlight >= most && performance.now() < until) inFlight = yield* Effect.delay(queues.inFlight(webhookId), TAKEN_MS)
-      const width = most - inFlight
+      while (room() <= 0 && performance.now() < until) load = yield* Effect.delay(queues.load(webhookId), TAKEN_MS)
+      const careful = isCareful(),
+        width = room()
       if (width <= 0) return wait(0, "all slots in flight are taken", failures)
       let buffer: ReadonlyArray<Queued> = []
       let after = { rank: -1, sequence: 0 }
@@ -185,7 +186,8 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           }
         })
       yield* Effect.forEach(
-        Array.from({ length: width }, (_, index) => index),
+        // Attempts of earlier steps have taken the first slots.
+        Array.from({ length: width }, (_, index) => load.queued + index),
         sender,
         { concurrency: "unbounded", discard: true }
       )
@@ -194,7 +196,9 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       if (stop === "down") return yield* backOff(webhookId, stop, failures, `sent ${sent}; the endpoint fails again`)
       if (stop === "no slot") return yield* backOff(webhookId, stop, failures, `sent ${sent}; no slot is free`)
       if (stop === "again") return wait(AGAIN_MS, `sent ${sent}; an attempt is in flight`)
-      if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`, lingering + inFlight > 0 ? AGAIN_MS : SOON_MS)
+      if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`, lingering + load.inFlight > 0 ? AGAIN_MS : SOON_MS)
+      // Only the slots that are kept free for events are left.
+      if (sent + lingering === 0) return wait(AGAIN_MS, "all slots of recoveries are taken")
       return wait(0, `sent ${sent}, at most ${width} in flight`)
     })
 
@@ -212,7 +216,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           if (!queue.retriesQueued && !(yield* queueRetries(webhookId, until)))
             return wait(0, "moving waiting retries into the queue", input.failures)
           if (queue.dueInMs > 0) return wait(queue.dueInMs, queue.down ? "the endpoint is down and is probed" : "waits", input.failures)
-          return queue.down ? yield* probe(input, queue) : yield* send(input, queue)
+          return queue.down ? yield* probe(input, queue) : yield* send(input)
         })
     }
   })

@@ -1,4 +1,5 @@
 /** The rows of a webhook's queue, as its drain reads and changes them. C-5. */
+import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import { recordOfService } from "../../access/audit/AuditTrail.ts"
@@ -19,14 +20,19 @@ const Queue = Schema.Struct({
   /** Whether waiting deliveries are to be canceled. */
   canceling: Schema.Boolean,
   /** Time in ms until the drain may act. */
-  dueInMs: Schema.Number,
-  /** Attempts at the webhook that are in flight, of any process. */
-  inFlight: Schema.Number,
-  /** Its latest attempts in a row that found the endpoint down. */
-  downFailures: Schema.Number
+  dueInMs: Schema.Number
 })
 /** A queue at the beginning of a drain's step. */
 export type Queue = typeof Queue.Type
+
+const Load = Schema.Struct({
+  /** Attempts at the webhook that are in flight, of any process, and those of them that are of its queue. */
+  inFlight: Schema.Number,
+  queued: Schema.Number,
+  /** The latest attempts in a row that found the endpoint down. */
+  downFailures: Schema.Number
+})
+type Load = typeof Load.Type
 
 const Queued = Schema.Struct({ id: Schema.String, rank: Schema.Number, sequence: Schema.Number })
 /** A delivery in a queue. */
@@ -34,7 +40,7 @@ export type Queued = typeof Queued.Type
 
 const decodeQueues = decodeRows(Queue),
   decodeQueued = decodeRows(Queued),
-  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number })),
+  decodeLoads = decodeRows(Load),
   decodeEnding = decodeRows(
     Schema.Struct({
       organizationId: Schema.String,
@@ -68,17 +74,20 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
                 THEN q.due END, clock_timestamp()) END
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
             RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_to IS NOT NULL AS canceling,
-              coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
-              ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight",
-              coalesce((SELECT h.down_failures FROM webhook_health h WHERE h.webhook_id = w.id), 0) AS "downFailures"`),
+              coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs"`),
           ([queue]) => queue
         ),
 
-      /** Attempts at the webhook that are in flight now, of any process. */
-      inFlight: (webhookId: string) =>
+      /** What the endpoint is doing now. */
+      load: (webhookId: string): Effect.Effect<Load, SqlError.SqlError> =>
         Effect.map(
-          decodeCounts(sql`SELECT ${inFlight(sql, sql.literal("delivery_attempts"))} AS count FROM webhooks w WHERE w.id = ${webhookId}`),
-          ([row]) => row?.count ?? 0
+          decodeLoads(sql`
+            SELECT ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight", (
+              SELECT count(*) FROM delivery_attempts t JOIN processes p ON p.id = t.process_id JOIN deliveries d ON d.id = t.delivery_id
+              WHERE t.webhook_id = w.id AND t.result IS NULL AND d.status = 'HELD') AS queued,
+              coalesce((SELECT h.down_failures FROM webhook_health h WHERE h.webhook_id = w.id), 0) AS "downFailures"
+            FROM webhooks w WHERE w.id = ${webhookId}`),
+          ([row]) => row ?? { inFlight: 0, queued: 0, downFailures: 0 }
         ),
 
       /** The next deliveries in order, after one of them, without those that are in flight. */

@@ -10,6 +10,30 @@ const QUEUED = 30
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_MAX_IN_FLIGHT: "2" }))
 
+test("a recovery leaves slots free for events, however long its attempts take", async () => {
+  let inFlight = 0,
+    most = 0
+  receiver.on("/slow", async () => {
+    most = Math.max(most, ++inFlight)
+    // Longer than a step of the drain.
+    await Bun.sleep(4_000)
+    inFlight--
+    return new Response("")
+  })
+  const key = await feedOrganization(app, 1)
+  await feedTransactions(app, [0, 0, 0])
+  const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  expect((await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key, body: { since } })).status).toBe(202)
+  const statuses = async () => (await deliveriesOf(app, key, id)).map(({ status }) => status)
+  await until("the recovered events", async () => {
+    const all = await statuses()
+    return all.length === 3 && all.every((status) => status === "DELIVERED")
+  })
+  expect(most).toBe(1)
+  await app.request("DELETE", `/v1/webhooks/${id}`, { key })
+})
+
 test("a queue is sent while one of its attempts is in flight", async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   receiver.on("/hook", async ({ headers }) => {
