@@ -90,7 +90,7 @@ const drain = (webhookId: string) =>
     const attempts = yield* AttemptsRepo
     const sql = yield* SqlClient.SqlClient
     const attempt = (id: string) =>
-      Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, via: "first", claimKey: null }), (begun) =>
+      Effect.flatMap(attempts.begin({ id, after: 0, via: "first", claimKey: null }), (begun) =>
         begun === null || begun.number === null
           ? Effect.die(new Error(`no attempt of ${id} began`))
           : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, via: "first", wakes: false, answer })

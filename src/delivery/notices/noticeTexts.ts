@@ -58,9 +58,9 @@ const redeliver = (webhookId: string) => `To redeliver an event once the endpoin
 To list the deliveries that did not arrive:
   GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
-/** A recovery from an hour before the earlier of two times: an event is older than its delivery and its attempt. What was delivered is not sent again. */
-const recover = (webhookId: string, since: string, oldest = since) =>
-  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(Math.min(Date.parse(since), Date.parse(oldest)) - 3_600_000).toISOString()}"}`
+/** A recovery from an hour before a time in ms: an event is older than its delivery and its attempt. What was delivered is not sent again. */
+const recover = (webhookId: string, at: number, include = "") =>
+  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(at - 3_600_000).toISOString()}"${include}}`
 
 /** A duration in words, in its largest unit: `3 days`, `1 hour`. */
 const inWords = (duration: Duration.Duration): string => {
@@ -89,7 +89,8 @@ const probesInWords = (schedule: ReadonlyArray<Duration.Duration>): string => {
 
 /** The texts for the configured settings. */
 export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSchedule, webhookRetrySchedule: schedule }: Terms) => {
-  const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
+  const wait = schedule.reduce(Duration.sum, Duration.zero)
+  const span = inWords(wait)
   return {
     /** After ten failed attempts and an hour, once per streak. */
     streak: (facts: Facts): Text => ({
@@ -133,7 +134,8 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
           `${rows([...table, ["Retried", deliveriesInWords(retrying)], ["Failed", deliveriesInWords(failed)]])}\n\n` +
           `What to do: correct the endpoint before the retries are used up. The results of their attempts:\n` +
           `  GET /v1/webhooks/${webhookId}/deliveries?status=RETRYING&status=FAILED\n` +
-          `Then, to get what failed:\n${recover(webhookId, since)}\n`
+          // A retry that joined the queue may have waited as long as the schedule, and longer by jitter and Retry-After.
+          `Then, to get what failed:\n${recover(webhookId, Date.parse(since) - 2 * Duration.toMillis(wait), ', "include": ["FAILED"]')}\n`
       }
     },
 
@@ -154,7 +156,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n` +
         `Then, to get every event that did not arrive, those from before it is enabled included:\n` +
-        `${recover(facts.webhookId, facts.since, facts.oldest ?? undefined)}\n`
+        `${recover(facts.webhookId, Math.min(Date.parse(facts.since), Date.parse(facts.oldest ?? facts.since)))}\n`
     })
   }
 }

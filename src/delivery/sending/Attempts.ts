@@ -183,12 +183,12 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         const { after, claimKey = null, deliveryId, via, waitsMs, webhookId } = asked
         const readAt = performance.now()
         const begun = yield* attempts
-          .begin({ id: deliveryId, limit: waitsMs.length, after, via, claimKey })
+          .begin({ id: deliveryId, after, via, claimKey })
           // It may have begun although the answer was lost, and would count as in flight as long as this process runs.
           .pipe(Effect.tapError(() => whenBack(attempts.abandon(deliveryId))))
         flight.begun()
         failpoint("begun")
-        const before = beforeAttempt(begun, { limit: waitsMs.length, via })
+        const before = beforeAttempt(begun, via)
         switch (before._tag) {
           case "Go": {
             if (begun === null) return ended("CANCELED")
@@ -227,9 +227,6 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
             yield* attempts.postpone(deliveryId, waitMs, isOfDrain(via))
             return { next: "retry", number: begun?.last ?? 0, result: "interrupted", waitMs }
           }
-          case "Exhausted":
-            yield* failures.exhaust(deliveryId, webhookId)
-            return { next: "failed", number: begun?.last ?? 0, result: begun?.lastResult ?? "interrupted" }
           case "Later":
             return begun?.registered === false
               ? { next: "later", waitMs: UNREGISTERED_MS, because: "the worker is not registered" }

@@ -72,13 +72,12 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               -- A queue of recoveries lets new events pass, as long as there are slots in flight.
               ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
               EXISTS (SELECT 1 FROM processes p WHERE p.id = ${me}) AS registered,
-              a.max, a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
+              a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
                   -- A clock that was set back since the last attempt says nothing about the wait.
                   AND clock_timestamp() BETWEEN l.last_at AND d.next_attempt_at
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
-            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
-              ${inQueue}::bool[]) AS a (id, max, waited, in_queue)
+            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.after)}::int[], ${inQueue}::bool[]) AS a (id, waited, in_queue)
             JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, max(t.at) AS last_at, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
@@ -96,7 +95,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             INSERT INTO ${attempts} (delivery_id, number, at, organization_id, webhook_id, process_id)
             SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id, a.webhook_id, ${me} FROM asked a
             WHERE CASE WHEN a.in_queue THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.joins END
-              AND a.registered AND a.open_by IS NULL AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
+              AND a.registered AND a.open_by IS NULL AND a.cancel_as IS NULL AND a.due_in IS NULL
               AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL)
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number

@@ -231,24 +231,6 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             })
           ),
           { until: (error) => error instanceof SqlError }
-        ),
-
-      /** Fails a delivery whose schedule was used up by interrupted attempts. */
-      exhaust: (deliveryId: string, webhookId: string) =>
-        sql.withTransaction(
-          Effect.gen(function* () {
-            const streak = yield* lockHealth(webhookId)
-            const rows = yield* moveDelivery(sql, deliveryId, end(sql, "FAILED", sql`'EXHAUSTED'`), "if started")
-            if (rows.length === 0) return
-            yield* count(webhookId, "failed")
-            yield* notices.failed({
-              webhookId,
-              deliveryId,
-              since: timeOf(streak?.failingSince ?? null) ?? "not failing: the attempts were interrupted",
-              failures: streak?.consecutiveFailures ?? 0,
-              lastResult: "interrupted"
-            })
-          })
         )
     }
 

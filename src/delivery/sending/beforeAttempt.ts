@@ -14,8 +14,6 @@ export const INTERRUPTIONS = 2
 /** An attempt that is to begin. */
 export interface AttemptStartInput {
   readonly id: string
-  /** Attempts of the schedule; others are not counted. */
-  readonly limit: number
   /** The last attempt whose wait is over; if a later one has a result, its wait comes first. */
   readonly after: number
   readonly via: Via
@@ -82,15 +80,13 @@ export type Before = Data.TaggedEnum<{
   NotDue: { readonly waitMs: number }
   /** Its last attempts were interrupted: it waits as after a failure. */
   Interrupted: object
-  /** Its schedule is used up. */
-  Exhausted: object
   /** This process may not begin attempts now. */
   Later: object
 }>
 export const Before = Data.taggedEnum<Before>()
 
-/** What the beginning of an attempt means. */
-export const beforeAttempt = (begun: AttemptStart | null, { limit, via }: Pick<AttemptStartInput, "limit" | "via">): Before => {
+/** What the beginning of an attempt means. A delivery that waits is attempted, even if the schedule has become shorter meanwhile. */
+export const beforeAttempt = (begun: AttemptStart | null, via: Via): Before => {
   if (begun === null) return Before.Ended({ status: "CANCELED" })
   const { cancelAs, dueInMs, interruptions, number, openBy, payload, status } = begun
   if (status === "DELIVERED" || status === "FAILED" || status === "CANCELED") return Before.Ended({ status })
@@ -105,7 +101,6 @@ export const beforeAttempt = (begun: AttemptStart | null, { limit, via }: Pick<A
     if (begun.joins) return Before.Queue({ because, isThere: false })
   } else if (status !== "HELD") return Before.Later()
   else if (begun.paused) return Before.Queue({ because, isThere: true })
-  if (begun.used >= limit) return Before.Exhausted()
   if (interruptions >= INTERRUPTIONS && begun.newlyInterrupted) return Before.Interrupted()
   return Before.Later()
 }

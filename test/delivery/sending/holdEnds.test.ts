@@ -88,3 +88,20 @@ test("a probe that ends after its queue leaves its delivery in a new queue", asy
   release()
   await until("the delivery", async () => (await deliveriesOf(app, key, id)).some(({ status }) => status === "DELIVERED"))
 })
+
+test("a queued delivery is attempted although the schedule is shorter than its attempts", async () => {
+  receiver.on("/shorter", () => new Response(""))
+  const key = await feedOrganization(app, 1)
+  const { id } = await webhookOf(app, key, 0, receiver.url("/shorter"), { status: "PAUSED" })
+  await feedTransactions(app, [0])
+  const delivery = await until("the delivery", async () => (await deliveriesOf(app, key, id))[0])
+  // As if it had been attempted eight times, and WEBHOOK_RETRY_SCHEDULE had seven afterwards.
+  await app.sql(
+    `INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, organization_id, webhook_id, process_id)
+     SELECT $1, n, now() - interval '1 hour', '5xx', 500, 'org_a', $2, 'gone' FROM generate_series(1, 8) n`,
+    [delivery.id, id]
+  )
+  await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "ACTIVE" } })
+  await until("its end", async () => (await deliveriesOf(app, key, id))[0]?.status === "DELIVERED")
+  expect(receiver.to("/shorter")).toHaveLength(1)
+})
