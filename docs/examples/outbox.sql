@@ -1,5 +1,6 @@
 -- The outbox of a custody platform, in the platform's database. A transaction that changes custody data inserts the record of each
--- change here too, so that both commit or neither does.
+-- change here too, so that both commit or neither does. If a record is read from several rows, such as a user with its roles, the
+-- transaction first updates the row that it describes: otherwise, of two at once, the last one may not see the other's change.
 CREATE TABLE custody_outbox (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   record jsonb NOT NULL,
