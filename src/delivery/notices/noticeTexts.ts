@@ -58,9 +58,14 @@ const redeliver = (webhookId: string) => `To redeliver an event once the endpoin
 To list the deliveries that did not arrive:
   GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
-/** A recovery from an hour before a time in ms: an event is older than its delivery and its attempt. What was delivered is not sent again. */
+/**
+ * A recovery from an hour before a time in ms: an event is older than its delivery and its attempt. What was delivered is not sent again.
+ * Redeliveries, and what a long pause held, may be of older events.
+ */
 const recover = (webhookId: string, at: number, include = "") =>
-  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(at - 3_600_000).toISOString()}"${include}}`
+  `  POST /v1/webhooks/${webhookId}/recoveries with {"since": "${new Date(at - 3_600_000).toISOString()}"${include}}
+To list what is older, for another recovery or POST /v1/webhook-deliveries/{deliveryId}/redeliver:
+  GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
 /** A duration in words, in its largest unit: `3 days`, `1 hour`. */
 const inWords = (duration: Duration.Duration): string => {
@@ -155,7 +160,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `so the webhook was disabled. New events are still recorded, and events are kept for 31 days. Waiting deliveries were canceled.\n\n` +
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n` +
-        `Then, to get every event that did not arrive, those from before it is enabled included:\n` +
+        `Then, to get the events that did not arrive, those from before it is enabled included:\n` +
         `${recover(facts.webhookId, Math.min(Date.parse(facts.since), Date.parse(facts.oldest ?? facts.since)))}\n`
     })
   }
