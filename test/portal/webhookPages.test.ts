@@ -224,6 +224,16 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.choose("Recover missed events…")
     await page.getByText("Nothing was missed.").waitFor()
     expect(await page.getByRole("dialog").getByRole("button", { name: "Recover" }).isDisabled()).toBe(true)
+    // With this many later events, older ones are not counted.
+    await app.sql(`
+      WITH s AS (UPDATE event_streams SET position = position + 50000 WHERE organization_id = 'org_a' RETURNING position - 50000 AS before)
+      INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, dispatched_at)
+      SELECT left(e.id, length(e.id) - 6) || 'Z' || lpad(n::text, 5, '0'), 'org_a', s.before + n, 'entity_other', 'vault_other', e.kind, 1, e.payload,
+        clock_timestamp(), now()
+      FROM s, (SELECT * FROM events WHERE organization_id = 'org_a' ORDER BY position DESC LIMIT 1) e, generate_series(1, 50000) n`)
+    await page.getByText("Nothing was missed lately. Older events are too many to count").waitFor()
+    expect(await page.getByRole("dialog").getByRole("button", { name: "Recover" }).isDisabled()).toBe(false)
+    await app.sql("DELETE FROM events WHERE entity_id = 'entity_other'")
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).first().click()
     // One that lasts, because its rate is low.
     await patch(app, secret, id, { status: "DISABLED" })

@@ -33,7 +33,7 @@ const Row = Schema.Struct({
   behind: Schema.Number
 })
 const cast = castRows(Row)
-const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
+const decodeMissed = decodeRows(Schema.Struct({ count: Schema.Number, isAll: Schema.Boolean }))
 
 /** About the bytes of a recovery's JSON text. The size of stored `vault_ids` is known without reading them. */
 const size = "coalesce(pg_column_size(r.event_kinds), 0) + coalesce(pg_column_size(r.vault_ids), 0) + 500"
@@ -119,24 +119,25 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
 
       /**
        * When the last `hours` began, and how many events recorded since then a recovery would send to the webhook, among the
-       * organization's newest {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out.
+       * organization's newest {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out. `isAll`: no
+       * others were recorded since then.
        */
       missed: (principal: PrincipalState, webhookId: string, hours: number) =>
         Effect.orDie(
           Effect.gen(function* () {
             const since = new Date((yield* databaseTime(sql)) - hours * 3_600_000).toISOString()
-            const [row] = yield* decodeCount(sql`
+            const [row] = yield* decodeMissed(sql`
               WITH newest AS MATERIALIZED (
                 SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
                 WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
                 ORDER BY e.position DESC LIMIT ${LOOK})
-              SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+              SELECT (SELECT count(*) < ${LOOK} OR min(created_at) < ${since}::timestamptz FROM newest) AS "isAll", count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
                 LEFT JOIN webhook_queues q ON q.webhook_id = w.id
                 WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}
                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
                     AND (d.status = 'DELIVERED' OR ${isToBeSent(sql)}))
                   AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`)
-            return { since, count: row?.count ?? 0 }
+            return { since, count: row?.count ?? 0, isAll: row?.isAll ?? true }
           })
         ),
 

@@ -247,8 +247,8 @@ const overview = HttpApiGroup.make("overview")
   .add(
     HttpApiEndpoint.get("countMissed")`/webhooks/${id}/missed`
       .setUrlParams(Schema.Struct({ hours: parameter }))
-      // Events that a webhook missed since a time, counted up to `countedUpTo`.
-      .addSuccess(Schema.Struct({ since: Schema.String, count: Schema.Number, countedUpTo: Schema.Number }))
+      // Events that a webhook missed since a time, counted up to `countedUpTo`; `isAll`: no earlier ones were left out.
+      .addSuccess(Schema.Struct({ since: Schema.String, count: Schema.Number, countedUpTo: Schema.Number, isAll: Schema.Boolean }))
   )
   // The exact text of an event's envelope.
   .add(HttpApiEndpoint.get("getPayload")`/events/${id}/payload`)

@@ -67,13 +67,15 @@ export const StartRecovery = ({
         {data === undefined
           ? "Counting…"
           : data.count === 0
-            ? "Nothing was missed."
-            : `${data.count >= data.countedUpTo ? "At least " : ""}${counted(data.count)} ${data.count === 1 ? "event" : "events"} will be sent.`}
+            ? data.isAll
+              ? "Nothing was missed."
+              : "Nothing was missed lately. Older events are too many to count, and will be sent if they were missed."
+            : `${data.count >= data.countedUpTo || !data.isAll ? "At least " : ""}${counted(data.count)} ${data.count === 1 ? "event" : "events"} will be sent.`}
       </p>
       <Trouble error={error} />
       <div className="actions end">
         <Button onClick={onClose}>Close</Button>
-        <Button kind="main" disabled={busy || data === undefined || data.count === 0} onClick={() => void start()}>
+        <Button kind="main" disabled={busy || data === undefined || (data.isAll && data.count === 0)} onClick={() => void start()}>
           Recover
         </Button>
       </div>
