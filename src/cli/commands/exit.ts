@@ -38,6 +38,9 @@ export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: 1 | 3 | 
 /** Not every stored secret is encrypted with the current key. */
 export class NotReencrypted extends Data.TaggedError("NotReencrypted")<{ readonly message: string }> {}
 
+/** Statements of some vaults could not be sealed. */
+export class NotSealed extends Data.TaggedError("NotSealed")<{ readonly message: string }> {}
+
 /** Events or statements differ from what was signed. */
 export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly message: string }> {}
 
@@ -59,6 +62,7 @@ const codes = {
   InvalidInvitation: 1,
   DemoFailed: 1,
   NotReencrypted: 1,
+  NotSealed: 1,
   NotComplete: 1,
   InvalidSettings: 3,
   InvalidRecords: 4,
@@ -80,6 +84,7 @@ const codes = {
     | InvalidInvitation
     | DemoFailed
     | NotReencrypted
+    | NotSealed
     | NotComplete
     | InvalidSettings
     | InvalidRecords

@@ -238,6 +238,10 @@ describe("sealing statements", () => {
       expect.stringMatching(new RegExp(`^notice: The statements of ${dayOf(-3)} are not sealed for every vault`))
     ])
     for (const seconds of await overdue()) expect(Math.floor(seconds / 86_400)).toBe(2)
+    // Those days have their statements: another one cannot be sealed.
+    const failed = await cli(["statements", "seal"], app.env)
+    expect([failed.code, JSON.parse(failed.stdout)]).toEqual([1, { sealed: 0, revised: 0, failed: 1 }])
+    expect(failed.stderr).toContain("Vaults whose statements could not be sealed: 1.")
     await app.sql("UPDATE statement_chains SET next_date = next_date + 3 WHERE vault_id = $1", [vaults[0]])
   })
 })

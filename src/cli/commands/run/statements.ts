@@ -4,6 +4,7 @@ import { commandDatabase } from "../../../app/Base.ts"
 import { StatementSealer } from "../../../custody/statements/StatementSealer.ts"
 import { masterKeyLayer } from "../../../runtime/crypto/MasterKey.ts"
 import { publish, SigningKeys } from "../../../runtime/crypto/SigningKeys.ts"
+import { NotSealed } from "../exit.ts"
 
 /** Seals statements that are due and prints counts. */
 export const seal = Effect.gen(function* () {
@@ -17,4 +18,8 @@ export const seal = Effect.gen(function* () {
     Effect.scoped
   )
   yield* Console.log(JSON.stringify({ sealed, revised, failed }, null, 2))
+  if (failed > 0)
+    return yield* new NotSealed({
+      message: `Vaults whose statements could not be sealed: ${failed}. The log says why; run the command again.`
+    })
 })
