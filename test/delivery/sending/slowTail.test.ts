@@ -4,8 +4,8 @@ import { useApp } from "../../support/app.ts"
 import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 
-/** Deliveries that a step of the drain cannot send one after the other. */
-const QUEUED = 30
+/** Deliveries that a step of the drain, of two seconds, cannot send one after the other. */
+const QUEUED = 24
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_MAX_IN_FLIGHT: "2" }))
