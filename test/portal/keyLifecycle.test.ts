@@ -240,7 +240,7 @@ describe("a reset", () => {
 
   test("can remove everything at once, before the invitation is accepted", async () => {
     const alone = await cli(["users", "invite", "user_b", "--now"], app.env)
-    expect([alone.code, alone.stderr.trim()]).toEqual([2, "--now is for --reset."])
+    expect([alone.code, alone.stderr.trim()]).toEqual([2, "--now needs --reset."])
     const { code, stdout } = await cli(["users", "invite", "user_b", "--reset", "--now"], app.env)
     expect(code).toBe(0)
     const old = await new Visitor(app).request("POST", "/api/sign-in", { email: "user_b@example.com", password: "another long password" })

@@ -160,7 +160,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `so the webhook was disabled. New events are still recorded, and events are kept for 31 days. Waiting deliveries were canceled.\n\n` +
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n` +
-        `Then, to get the events that did not arrive, those from before it is enabled included:\n` +
+        `Then, to get the events that did not arrive, including those from before it was enabled:\n` +
         `${recover(facts.webhookId, Math.min(Date.parse(facts.since), Date.parse(facts.oldest ?? facts.since)))}\n`
     })
   }

@@ -167,12 +167,15 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           for (;;) {
             const queued = yield* next(index)
             if (queued === undefined) return
-            const ended = yield* Effect.timeoutOption(attempt(input, queued, "drain"), Math.max(0, until + LINGER_MS - performance.now()))
-            if (Option.isNone(ended)) {
+            const answered = yield* Effect.timeoutOption(
+              attempt(input, queued, "drain"),
+              Math.max(0, until + LINGER_MS - performance.now())
+            )
+            if (Option.isNone(answered)) {
               lingering++
               return
             }
-            const outcome = ended.value
+            const outcome = answered.value
             const turn = outcome === undefined ? "no slot" : turnOf(outcome)
             if (turn === "done") {
               sent++

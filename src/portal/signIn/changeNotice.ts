@@ -13,7 +13,8 @@ import * as Id from "../../values/Id.ts"
 const STOLEN =
   "somebody else can use your account. On the account page of the portal, remove every passkey that is not yours, change your " +
   "password, renew the backup codes and end all other sessions. Revoke every API key that you did not create; if you " +
-  "are an owner, check the webhooks and their URLs, too. Tell an owner of your organization at once: if you cannot sign in, the operator of the service can close the account at once."
+  "are an owner, check the webhooks and their URLs, too. Tell an owner of your organization: if you cannot " +
+  "sign in, the operator of the service can close the account at once."
 
 /** What was changed, what it means, and what follows if the person did not do it. */
 const changes = {

@@ -41,7 +41,7 @@ describe("custody load", () => {
       .join("")
     const done = await cli(["load", "--no-events", "-"], app.env, input)
     expect(done.stderr).toBe(
-      "3 transactions, vaults and balances have no occurredAt and are dated now: what changed before and is sent later, with its time, is old news.\n"
+      "3 transactions, vaults and balances have no occurredAt and are dated now: an earlier change that is sent later, with its time, counts as old news.\n"
     )
     expect([done.code, JSON.parse(done.stdout)]).toEqual([
       0,

@@ -152,7 +152,7 @@ export const load = (given: { readonly file: string; readonly from: number; read
         Effect.suspend(() =>
           given.noEvents && undated > 0
             ? Console.error(
-                `${undated} transactions, vaults and balances have no occurredAt and are dated now: what changed before and is sent later, with its time, is old news.`
+                `${undated} transactions, vaults and balances have no occurredAt and are dated now: an earlier change that is sent later, with its time, counts as old news.`
               )
             : Effect.void
         )

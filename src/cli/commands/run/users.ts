@@ -18,7 +18,7 @@ export const invite = (given: {
   readonly valid: Option.Option<string>
 }) =>
   Effect.gen(function* () {
-    if (given.now && !given.reset) return yield* new Usage({ message: "--now is for --reset." })
+    if (given.now && !given.reset) return yield* new Usage({ message: "--now needs --reset." })
     const text = Option.getOrElse(given.valid, () => Format.showDuration(VALIDITY))
     const validity = Format.duration(text)
     if (Either.isLeft(validity)) return yield* new Usage({ message: `--valid: read “${text}”, expected ${validity.left}.` })
