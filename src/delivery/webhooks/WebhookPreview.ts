@@ -1,7 +1,8 @@
 /**
  * Previews what a webhook would have received, before it is created. It first searches a bounded number of the
  * organization's newest events. If that does not settle the count, it uses the indexes of each vault and kind, some at a
- * time. So a statement reads a bounded number of rows, however long the log is and however rare the kinds are. C-7.
+ * time. So a statement reads a bounded number of rows, however long the log is and however rare the kinds are. Of events without a
+ * vault it counts the organization's newest 20,000 at most. C-7.
  */
 
 import type { Statement } from "@effect/sql"
@@ -18,7 +19,7 @@ import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 
 /** Events in the response. */
 const SHOWN = 5
-/** Events of the organization that are searched. */
+/** Events of the organization that are searched, and of those without a vault. */
 const LOOK = 20_000
 /** Index ranges per statement: one for each vault and kind. */
 const RANGES = 1_000
@@ -34,6 +35,7 @@ const Found = Schema.Struct({
 type Found = typeof Found.Type
 const decodeFound = decodeRows(Found),
   decodeSearched = decodeRows(Schema.Struct({ ...Found.fields, looked: Schema.Number })),
+  decodePlaces = decodeRows(Schema.Struct({ occurredAt: Schema.String, id: Schema.String })),
   decodeTexts = decodeRows(Schema.Struct({ texts: Schema.Array(Schema.String) }))
 
 /** Columns of {@link Found} over a table expression `found`. */
@@ -83,6 +85,10 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         SELECT coalesce(json_agg(p.vault_id || '/' || p.entity_id), '[]') AS texts FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
         WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
         ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`)
+      const [last] = yield* decodePlaces(sql`
+        SELECT e.occurred_at AS "occurredAt", e.id FROM events e
+        WHERE ('/' || e.organization_id) = ${`/${principal.organizationId}`} AND e.vault_id IS NULL AND e.id >= ${oldestId("evt")}
+        ORDER BY e.occurred_at DESC, e.id DESC OFFSET ${LOOK - 1} LIMIT 1`)
       const parts = (texts: ReadonlyArray<string>, rest: Statement.Fragment) => {
         const ranges = texts.flatMap((text) => eventKinds.map((kind) => `${text}/${kind}`))
         return Array.from({ length: Math.ceil(ranges.length / RANGES) }, (_, part) => ({
@@ -97,7 +103,8 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         ),
         ...parts(
           entityIds.map((id) => `/${id}`),
-          sql`('/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NULL AND ${seesEvent(sql, principal)}`
+          sql`('/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NULL AND ${seesEvent(sql, principal)}
+            ${and(sql, last !== undefined && sql`(e.occurred_at, e.id) >= (${last.occurredAt}::timestamptz, ${last.id})`)}`
         )
       ]
     })

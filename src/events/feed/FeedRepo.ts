@@ -15,7 +15,7 @@ import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 import { midnight } from "../log/chain.ts"
-import { oldestId, oldestTime } from "../log/logWindow.ts"
+import { oldestId, oldestTime, WITHOUT_VAULT } from "../log/logWindow.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 import { FeedRow, feedColumns, isWhole, Key, KeyRow } from "./FeedRow.ts"
 import { type End, endOf, StreamRow } from "./streamEnd.ts"
@@ -47,8 +47,6 @@ const WIDE = 8
 const DAY = 86_400_000
 /** Visible events that are searched for those that match a filter. */
 const FILTERED = 1_000
-/** Events without a vault that are searched for a page: a reader may see none of them. */
-const WITHOUT_VAULT = 2_000
 /** How long the oldest cursor in a problem stays usable, in ms. */
 const USABLE = 300_000
 

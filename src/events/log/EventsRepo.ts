@@ -2,8 +2,8 @@
  * Reads of the event log. Payloads are returned as the recorded text, never parsed and serialized again. A list first
  * searches the newest events of the page's last day, then a bounded number of the organization's newest. If neither fills
  * the page, it searches each vault that the caller can see, by each entity that the vault has belonged to. So the cost
- * depends neither on the length of the log nor on the filters nor on how little of it the caller can see. Spec: List
- * webhook events. Decisions D-2, D-9, D-28, D-31.
+ * depends neither on the length of the log nor on the filters nor on how little of it the caller can see. With thousands of
+ * events without a vault, a page may end early. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 
 import type { Statement } from "@effect/sql"
@@ -11,13 +11,13 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { allows, reachesEntity, seesEvent, seesWebhook } from "../../access/visibility/visibility.ts"
-import type { Key } from "../../http/Page.ts"
+import type { Key, Searched } from "../../http/Page.ts"
 import { inPeriod, type Period } from "../../http/Period.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
 import { and } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
-import { oldestDelivery, oldestId } from "./logWindow.ts"
+import { oldestDelivery, oldestId, WITHOUT_VAULT } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
 
 /** Filters of the list. */
@@ -47,7 +47,8 @@ export const decodeEvents = decodeRows(EventRow)
 // Pages are not decoded: the list is one of the most frequent reads.
 const castEvents = castRows(EventRow),
   decodeCounted = decodeRows(Schema.Struct({ ...EventRow.fields, counts: Schema.Record({ key: Schema.String, value: Schema.Number }) })),
-  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
+  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number })),
+  decodePlaces = decodeRows(Schema.Struct({ occurredAt: Schema.String, id: Schema.String }))
 
 /** A caller who sees more vaults than this probably sees much of the organization's log. */
 const FEW_VAULTS = 32
@@ -111,6 +112,18 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const keys = (where: Statement.Fragment, take: number) => sql`
       SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
 
+    /** Up to where a page searches: the event at which it has looked at enough without a vault; null if there are fewer. */
+    const searchedTo = (principal: PrincipalState, { entityId, kind }: EventFilter, common: Statement.Fragment) =>
+      Effect.map(
+        decodePlaces(sql`
+          SELECT e.occurred_at AS "occurredAt", e.id FROM events e WHERE e.vault_id IS NULL ${common} AND ${
+            entityId === undefined
+              ? indexRange("'/' || e.organization_id", sql`'/' || ${principal.organizationId}::text`, kind)
+              : indexRange("'/' || e.entity_id", sql`'/' || ${entityId}::text`, kind)
+          } ORDER BY e.occurred_at DESC, e.id DESC OFFSET ${WITHOUT_VAULT - 1} LIMIT 1`),
+        ([last]): Key | null => (last === undefined ? null : [last.occurredAt, last.id])
+      )
+
     /** The newest events without a vault that the caller can see, of one entity or of every entity that the caller can access. */
     const withoutVault = (principal: PrincipalState, { entityId, kind }: EventFilter, common: Statement.Fragment, take: number) => {
       const rest = sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`
@@ -129,8 +142,17 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
      * The newest events of each vault that the caller can see, or of one, by each of its entities, merged. Access to a
      * vault is checked once, not per event.
      */
-    const alongVaults = (principal: PrincipalState, filter: EventFilter, common: Statement.Fragment, take: number) => {
+    const alongVaults = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      filter: EventFilter,
+      period: Statement.Fragment,
+      take: number
+    ) {
       const { entityId, kind, vaultId } = filter
+      // An event without a vault needs a key without an allowlist. An owner sees them all.
+      const others = vaultId === undefined && principal.vaultAllowlist === null
+      const end = others && !principal.isOwner ? yield* searchedTo(principal, filter, period) : null
+      const common = end === null ? period : sql`${period} AND (e.occurred_at, e.id) >= (${end[0]}::timestamptz, ${end[1]})`
       const ofVault = indexRange("e.vault_id || '/' || e.entity_id", sql`p.vault_id || '/' || p.entity_id`, kind)
       const named = and(
         sql,
@@ -138,9 +160,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         entityId !== undefined && sql`p.entity_id = ${entityId}`,
         allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))
       )
-      // An event without a vault needs a key without an allowlist.
-      const others = vaultId === undefined && principal.vaultAllowlist === null
-      return page(sql`
+      const rows = yield* page(sql`
         SELECT ${sql.literal(eventColumns)} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
@@ -149,7 +169,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
             ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
           ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`)
-    }
+      return { rows, place: end }
+    })
 
     /**
      * The newest events of the organization or of an entity that the caller can see; undefined if there are more events
@@ -194,7 +215,12 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
 
     return {
       /** A page of the events that the caller can see, newest first. */
-      list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
+      list: (
+        principal: PrincipalState,
+        filter: EventFilter,
+        after: Key | null,
+        take: number
+      ): Effect.Effect<ReadonlyArray<EventRow> | Searched<EventRow>> =>
         Effect.gen(function* () {
           const { vaultId } = filter,
             common = within(filter, after)

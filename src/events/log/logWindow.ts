@@ -4,6 +4,9 @@ import * as Id from "../../values/Id.ts"
 /** Days that the log shows, and for which deliveries are held and notices are kept and retried (workflows/notify.ts). Spec: Limits. */
 export const RETENTION_DAYS = 31
 
+/** Events without a vault that are searched for a page of a reader who may see none of them: their audiences are checked one by one. */
+export const WITHOUT_VAULT = 2_000
+
 /** How much earlier a delivery's id may be than its event's, in ms: a redelivery's id comes from the clock of a process. */
 export const DELIVERY_SLACK_MS = 2 * 86_400_000
 

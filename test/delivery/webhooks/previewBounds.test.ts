@@ -75,3 +75,22 @@ test("a preview reads a bounded number of rows and counts up to 10,000", async (
   // Of the newest of the organization.
   expect((await preview({ ...confirmed, entityIds: ["entity_b"] })).count).toBe(10_000)
 })
+
+test("a preview looks at a bounded number of unseen events without a vault", async () => {
+  await app.feed([user("user_member", "org_a", ["vault_a"])], { "x-record-events": "none" })
+  key = (await app.key("user_member")).secret
+  const disabled = { vaultId: null, kind: "webhook.disabled", audience: ["entity_a", "entity_b"] }
+  for (let part = 0; part < 5; part++)
+    await insertEvents(
+      app,
+      Array.from({ length: 9_000 }, (_, index) => event({ ...disabled, occurredAt: ago(index) }))
+    )
+  await costs()
+  const answer = await app.request("POST", "/v1/webhooks/preview", {
+    key,
+    body: { entityIds: ["entity_a"], eventKinds: ["webhook.disabled"], vaultIds: ["vault_a"] }
+  })
+  // Three have no other audience.
+  expect([answer.status, answer.json.count]).toEqual([200, 3])
+  expectWithin(await costs(), { rows: 45_000, buffers: 60_000 }, "unseen events without a vault")
+})
