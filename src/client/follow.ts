@@ -4,7 +4,7 @@
  */
 import { CustodyError, NoAnswerError } from "./errors.ts"
 import type { WebhookEvent } from "./generated/webhooks.ts"
-import { type ClientOptions, errorOf, parseJson, pause, queryOf } from "./request.ts"
+import { type ClientOptions, errorOf, isBusyProxy, parseJson, pause, queryOf } from "./request.ts"
 
 /** Where to start, and what to follow. */
 export interface FollowOptions {
@@ -88,7 +88,7 @@ async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal):
 const isTransient = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status >= 500
-    : error instanceof NoAnswerError && (error.reason === "network" || (error.status ?? 0) >= 502)
+    : error instanceof NoAnswerError && (error.reason === "network" || isBusyProxy(error))
 
 const lost = (cause: unknown, origin: string): Error =>
   cause instanceof CustodyError || cause instanceof NoAnswerError

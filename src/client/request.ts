@@ -110,11 +110,14 @@ export const errorOf = (response: Response, text: string): Error => {
   )
 }
 
+/** Whether a proxy, which knows nothing of this API, asks for another attempt. */
+export const isBusyProxy = ({ status = 0 }: NoAnswerError): boolean => status === 429 || status >= 502
+
 /** Whether a failure is temporary and the call can be repeated safely. */
 const isTransient = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status === 503 || error.code === "idempotency_in_progress"
-    : error instanceof NoAnswerError && (error.reason === "network" || error.reason === "timeout" || (error.status ?? 0) >= 502)
+    : error instanceof NoAnswerError && (error.reason === "network" || error.reason === "timeout" || isBusyProxy(error))
 
 const waitBefore = (attempt: number, error: unknown): number => {
   const asked = error instanceof CustodyError ? error.retryAfter : undefined

@@ -246,6 +246,14 @@ describe("retries", () => {
     expect(seen.length).toBe(3)
   })
 
+  test("a read is retried after a page of a busy proxy", async () => {
+    for (const status of [429, 502]) {
+      const { seen, send } = scripted(new Response("<html>", { status }), new Response(JSON.stringify({ id: "vault_a" })))
+      expect(await client({ fetch: send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
+      expect(seen.length).toBe(2)
+    }
+  })
+
   test("a Retry-After that is an HTTP date is waited for", async () => {
     const found = new Response(JSON.stringify({ id: "vault_a" }))
     // HTTP dates have whole seconds.

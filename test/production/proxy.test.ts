@@ -14,6 +14,9 @@ import { authority, until } from "../support/receiver.ts"
 import { smallest, transaction, user, vault } from "../support/records.ts"
 
 const FEED = "/v1/event-feed"
+/** An address of clients, and that of a load balancer, neither of them the proxy's. */
+const CLIENT = "127.0.0.2",
+  BALANCER = "127.0.0.3"
 /** Debian installs nginx where only root has it on the PATH. */
 const find = (program: string) => Bun.which(program, { PATH: `${process.env["PATH"]}:/usr/sbin` })
 
@@ -32,16 +35,25 @@ interface Place {
   readonly cert: string
   readonly key: string
   readonly files: ReturnType<typeof temporaryFiles>
+  /** Whether a load balancer is in front of the proxy. */
+  readonly balanced: boolean
 }
+/** What the sample says of a load balancer. */
+const balancerOf = (of: string) => ({
+  "# set_real_ip_from 192.0.2.0/24": `set_real_ip_from ${of}/32`,
+  "# real_ip_header": "real_ip_header",
+  "# real_ip_recursive": "real_ip_recursive"
+})
 /** For each proxy the command that runs it with its sample. */
-const proxies: { readonly [program: string]: (place: Place, program: string) => ReadonlyArray<string> } = {
-  nginx: ({ cert, files, key, port, service }, program) => {
+const proxies: { readonly [_ in "nginx" | "caddy"]: (place: Place, program: string) => ReadonlyArray<string> } = {
+  nginx: ({ balanced, cert, files, key, port, service }, program) => {
     const sample = filled("deploy/proxy/nginx.conf", {
       "listen 443": `listen 127.0.0.1:${port}`,
       "server 127.0.0.1:8080": `server ${service}`,
       "custody.example.com": "localhost",
       "/etc/ssl/custody.pem": cert,
-      "/etc/ssl/custody.key": key
+      "/etc/ssl/custody.key": key,
+      ...(balanced ? balancerOf(BALANCER) : {})
     })
     const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     const around = `pid ${files.folder}/nginx.pid;
@@ -71,9 +83,15 @@ beforeAll(async () => {
   await fillVault(app, "vault_big")
 })
 
-for (const [name, commandOf] of Object.entries(proxies)) {
+for (const [name, balanced] of [
+  ["nginx", false],
+  ["nginx", true],
+  ["caddy", false]
+] as const) {
+  const commandOf = proxies[name]
   const program = find(name)
-  describe.skipIf(program === null)(`behind ${name}${program === null ? " (skipped: it is not installed)" : ""}`, () => {
+  const title = `behind ${name}${balanced ? " and a load balancer" : ""}${program === null ? " (skipped: it is not installed)" : ""}`
+  describe.skipIf(program === null)(title, () => {
     const files = temporaryFiles()
     let service: Process, proxy: Bun.Subprocess, origin: string, port: number, ca: string
 
@@ -86,7 +104,14 @@ for (const [name, commandOf] of Object.entries(proxies)) {
       port = await Effect.runPromise(freePort)
       origin = `https://localhost:${port}`
       service = await app.start(["api"], { TRUSTED_PROXIES: "127.0.0.1/32", PORTAL_BASE_URL: origin })
-      const place = { port, service: new URL(service.baseUrl).host, cert: files.write("cert", cert), key: files.write("key", key), files }
+      const place = {
+        port,
+        service: new URL(service.baseUrl).host,
+        cert: files.write("cert", cert),
+        key: files.write("key", key),
+        files,
+        balanced
+      }
       proxy = Bun.spawn([...commandOf(place, program)], {
         env: { ...process.env, HOME: files.folder, XDG_DATA_HOME: files.folder, XDG_CONFIG_HOME: files.folder },
         stdout: "ignore",
@@ -107,11 +132,14 @@ for (const [name, commandOf] of Object.entries(proxies)) {
       files.remove()
     })
 
-    /** A request from 127.0.0.2, an address that is not the proxy's. */
-    const open = (target: string, headers: { readonly [name: string]: string } = {}) =>
+    /** A request of a client. A load balancer adds the client's address to what the client sent. */
+    const open = (target: string, headers: { readonly [name: string]: string } = {}, client = CLIENT) =>
       new Promise<IncomingMessage>((resolve, reject) => {
-        const to = { host: "127.0.0.1", port, path: target, localAddress: "127.0.0.2", servername: "localhost", ca, agent: false as const }
-        https.get({ ...to, headers: { host: `localhost:${port}`, ...headers } }, resolve).on("error", reject)
+        const localAddress = balanced ? BALANCER : client
+        const to = { host: "127.0.0.1", port, path: target, localAddress, servername: "localhost", ca, agent: false as const }
+        const forwarded = [headers["x-forwarded-for"] ?? [], client].flat().join(", ")
+        const sent = { host: `localhost:${port}`, ...headers, ...(balanced ? { "x-forwarded-for": forwarded } : {}) }
+        https.get({ ...to, headers: sent }, resolve).on("error", reject)
       })
     const ask = async (target: string, headers: { readonly [name: string]: string } = {}) => {
       const response = await open(target, headers)
@@ -143,7 +171,7 @@ for (const [name, commandOf] of Object.entries(proxies)) {
         text += String(chunk)
       })
       await until("the first comment", () => text.startsWith(":"))
-      await app.feed([transaction("vault_a", name === "nginx" ? 1 : 2)])
+      await app.feed([transaction("vault_a", port)])
       await until("the event", () => text.includes("event: webhook-event"))
       expect([stream.statusCode, stream.headers["content-type"]]).toEqual([200, "text/event-stream"])
       expect(JSON.parse((await poll).text).data).toHaveLength(1)
@@ -166,6 +194,19 @@ for (const [name, commandOf] of Object.entries(proxies)) {
       }
       const last = await until("room", room, 20)
       last.destroy()
+    })
+
+    test("the streams of one client leave room for another's requests", async () => {
+      const streams: Array<IncomingMessage> = []
+      for (let keys = 0; keys < 11; keys++) {
+        const key = await bearer()
+        for (let count = 0; count < 5; count++) streams.push(await open(`${FEED}/stream?from=now`, key))
+      }
+      // Caddy has no such limit.
+      const refused = streams.filter(({ statusCode }) => statusCode !== 200).length
+      expect(refused).toBe(name === "nginx" ? 5 : 0)
+      expect((await open("/v1/vaults", await bearer(), "127.0.0.4")).statusCode).toBe(200)
+      for (const stream of streams) stream.destroy()
     })
 
     test("a large export arrives complete", async () => {

@@ -234,6 +234,11 @@ class Retries(unittest.TestCase):
         self.assertTrue(0 <= first <= 0.25)
         self.assertEqual(second, 3)
 
+    def test_a_read_is_retried_after_a_page_of_a_busy_proxy(self) -> None:
+        for status in (429, 502):
+            script = Scripted(httpx.Response(status, text="<html>"), answer(json=vault()))
+            self.assertEqual(script.client().get_vault("vault_a").id, "vault_a")
+
     def test_retry_after_may_be_an_http_date(self) -> None:
         at = datetime.now(timezone.utc) + timedelta(seconds=20)
         script = Scripted(problem(429, "rate_limited", retry_after=format_datetime(at, usegmt=True)), answer(json=vault()))

@@ -45,6 +45,15 @@ def refusing(status: int, code: str, retry_after: str | None = None) -> Connecti
     return handle
 
 
+def busy_proxy(handler: BaseHTTPRequestHandler) -> None:
+    """A connection that is answered with a proxy's page."""
+    body = b"<html>"
+    handler.send_response(429)
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 class Follow(unittest.TestCase):
     def setUp(self) -> None:
         waits = mock.patch("custody_client._follow.sleep")
@@ -76,6 +85,7 @@ class Follow(unittest.TestCase):
                 stream(message("c0"), message("c1", event(1)), message("c2", event(2))),
                 stream(message("c3")),
                 refusing(503, "service_unavailable"),
+                busy_proxy,
                 stream(message("c3"), message("c4", event(3)), message("c5", event(4))),
             ]
         )
@@ -95,9 +105,9 @@ class Follow(unittest.TestCase):
         self.assertEqual(found, [("evt_1", "c1"), ("evt_2", "c2"), ("evt_3", "c4"), ("evt_4", "c5")])
         filters = "kind=vault.updated&kind=vault.created&vaultId=vault_a"
         path = f"/v1/event-feed/stream?{filters}"
-        self.assertEqual(seen, [(f"{path}&from=now", None), (path, "c2"), (path, "c3"), (path, "c3")])
+        self.assertEqual(seen, [(f"{path}&from=now", None), (path, "c2"), (path, "c3"), (path, "c3"), (path, "c3")])
         self.assertEqual((places, opened), (["c0", "c1", "c2", "c3", "c3", "c4"], [0, 3, 4]))
-        self.assertEqual([type(one) for one in lost], [NoAnswerError, NoAnswerError, CustodyError])
+        self.assertEqual([type(one) for one in lost], [NoAnswerError, NoAnswerError, CustodyError, NoAnswerError])
 
     def test_the_text_of_an_event_may_have_line_separators_and_arrive_in_any_parts(self) -> None:
         label = "a\u2028b\u0085c\x1cd\r\n€ 金庫"

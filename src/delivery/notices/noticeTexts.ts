@@ -118,7 +118,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `waiting deliveries are canceled.\n`
     }),
 
-    /** When all deliveries that were held for a down endpoint have been sent, whether it accepted or rejected them. */
+    /** When no delivery that was held for a down endpoint waits any more: it accepted or rejected them, or they were canceled. */
     recovered: (facts: Pick<Facts, "webhookId" | "host" | "since"> & Released): Text => {
       const { delivered, failed, host, retrying, since, webhookId } = facts
       const table = [
@@ -129,8 +129,8 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
       ] as const
       if (failed + retrying === 0)
         return {
-          subject: `Webhook ${webhookId} recovered, nothing was lost: ${delivered} delivered (${host})`,
-          body: `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n${rows(table)}\n\nNo action is needed.\n`
+          subject: `Webhook ${webhookId} recovered: ${delivered} delivered (${host})`,
+          body: `The endpoint accepts deliveries again, and no held delivery waits any more.\n\n${rows(table)}\n\nNo action is needed.\n`
         }
       return {
         subject: `Webhook ${webhookId} answers again, but not everything was delivered (${host})`,

@@ -143,7 +143,7 @@ describe("the hold of an endpoint that is down", () => {
     await until("the notices", async () => (await subjects(id)).length === 2)
     const [held, recovered] = await subjects(id)
     expect(held).toContain("is on hold: its endpoint is down")
-    expect(recovered).toContain("recovered, nothing was lost: 42 delivered")
+    expect(recovered).toContain("recovered: 42 delivered")
     const log = (await app.get("/v1/audit-log?limit=500", key)).json.data.filter((entry: Answer["json"]) => entry.target.id === id)
     expect(log.map(({ action, actor }: Answer["json"]) => [action, actor.type])).toEqual([
       ["webhook.released", "service"],

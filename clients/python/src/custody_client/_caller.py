@@ -262,10 +262,15 @@ def _retry_after(text: str | None) -> float | None:
     return max(0.0, (at - datetime.now(timezone.utc)).total_seconds())
 
 
+def is_busy_proxy(error: NoAnswerError) -> bool:
+    """Whether a proxy, which knows nothing of this API, asks for another attempt."""
+    return error.status is not None and (error.status == 429 or error.status >= 502)
+
+
 def _is_temporary(error: CustodyError | NoAnswerError) -> bool:
     if isinstance(error, CustodyError):
         return error.status in (429, 503) or error.code == "idempotency_in_progress"
-    return error.reason in ("network", "timeout") or (error.status or 0) >= 502
+    return error.reason in ("network", "timeout") or is_busy_proxy(error)
 
 
 def _wait_before(attempt: int, error: CustodyError | NoAnswerError) -> float:

@@ -13,7 +13,7 @@ from time import sleep
 
 import httpx
 
-from ._caller import LARGEST, error_of, parameters, unreachable
+from ._caller import LARGEST, error_of, is_busy_proxy, parameters, unreachable
 from ._errors import CustodyError, NoAnswerError
 from ._model import decode, parse
 from .models import WebhookEvent
@@ -131,4 +131,4 @@ def _message(block: bytes) -> tuple[str, WebhookEvent | None] | None:
 def _is_temporary(error: CustodyError | NoAnswerError) -> bool:
     if isinstance(error, CustodyError):
         return error.status == 429 or error.status >= 500
-    return error.reason != "unexpected_answer" or (error.status or 0) >= 502
+    return error.reason != "unexpected_answer" or is_busy_proxy(error)
