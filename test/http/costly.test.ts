@@ -115,8 +115,8 @@ test("a key with a thousand of its user's ten thousand vaults is described quick
   await app.insert(`
     INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
     SELECT 'many_' || n, entity_id, organization_id, label, networks, created_at FROM vaults, generate_series(1, 10000) n WHERE id = 'vault_a';
-    INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
-    SELECT 'user_a', id, organization_id, 'developer', created_at FROM vaults WHERE id LIKE 'many_%';
+    INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at, entity_id)
+    SELECT 'user_a', id, organization_id, 'developer', created_at, entity_id FROM vaults WHERE id LIKE 'many_%';
     UPDATE api_keys SET vault_ids = ARRAY(SELECT 'many_' || n FROM generate_series(1, 1000) n) WHERE user_id = 'user_a'`)
   const times: Array<number> = []
   for (let call = 0; call < 5; call++) {

@@ -271,7 +271,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByText("2 deliveries wait", { exact: true }).waitFor()
     const held = page.locator(".delivery", { hasText: "Held" }).first()
     await held.locator("summary").click()
-    await held.getByText("Held: the webhook is paused.").waitFor()
+    await held.getByText("Held: the webhook or its recovery is paused.").waitFor()
     expect([await held.getByRole("button", { name: "Redeliver" }).count(), receiver.to("/held").length]).toEqual([0, 0])
     expect(await page.getByRole("button", { name: "Retry all" }).count()).toBe(0)
     await portal.expectAccessible("held deliveries")

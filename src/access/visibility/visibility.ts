@@ -36,7 +36,7 @@ export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalSta
 export const reachesEntity = (sql: SqlClient.SqlClient, principal: PrincipalState, entityId: Literal) =>
   principal.isOwner
     ? sql`(SELECT EXISTS (SELECT 1 FROM entities n WHERE n.id = ${entityId} AND n.organization_id = ${principal.organizationId}))`
-    : sql`(SELECT EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = ${principal.userId} WHERE v.entity_id = ${entityId}))`
+    : sql`(SELECT EXISTS (SELECT 1 FROM vault_roles r WHERE (r.user_id || '/' || r.entity_id) = ${principal.userId} || '/' || ${entityId}))`
 
 /**
  * The ids of the entities that a principal reaches, each once: all of the organization for an owner, otherwise those on whose
@@ -48,10 +48,7 @@ export const reachedEntities = (
 ) =>
   isOwner && vaultAllowlist === null
     ? sql`SELECT n.id FROM entities n WHERE n.organization_id = ${organizationId}`
-    : // LIMIT 1: Postgres must look up each vault, and not read every vault that there is.
-      sql`SELECT DISTINCT v.entity_id AS id FROM vault_roles r CROSS JOIN LATERAL (
-          SELECT v.entity_id FROM vaults v WHERE v.id = r.vault_id LIMIT 1) v
-        WHERE r.user_id = ${userId} AND ${allows(sql, vaultAllowlist, sql.literal("r.vault_id"))}`
+    : sql`SELECT DISTINCT r.entity_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND ${allows(sql, vaultAllowlist, sql.literal("r.vault_id"))}`
 
 /** True for a row of `webhooks w` that the principal can see, including deleted ones. */
 export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`

@@ -385,7 +385,7 @@ export interface Delivery {
   readonly attempts: ReadonlyArray<Attempt>
   /** When the next attempt is due; null if there is none */
   readonly nextAttemptAt: string | null
-  /** Why a HELD delivery waits; null otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn */
+  /** Why a HELD delivery waits; null otherwise. PAUSED: its webhook or its recovery is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn */
   readonly heldBecause: "PAUSED" | "DOWN" | "TURN" | null
   /** Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days, or its event left the log */
   readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | "EXPIRED" | null

@@ -141,8 +141,8 @@ const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state:
         organization_role = excluded.organization_role, updated_at = now()`
     yield* sql`DELETE FROM vault_roles WHERE user_id = ${one.id} AND vault_id <> ALL(${one.vaultIds}::text[])`
     yield* sql`
-      INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
-      SELECT ${one.id}, v.id, ${one.organizationId}, 'developer', v.created_at FROM vaults v WHERE v.id = ANY(${one.vaultIds}::text[])
+      INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at, entity_id)
+      SELECT ${one.id}, v.id, ${one.organizationId}, 'developer', v.created_at, v.entity_id FROM vaults v WHERE v.id = ANY(${one.vaultIds}::text[])
       ON CONFLICT (user_id, vault_id, role) DO NOTHING`
     if (state.deactivated.has(one.id)) {
       yield* endSignIns(sql, one.id)

@@ -70,7 +70,7 @@ export const Delivery = Schema.Struct({
   nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null if there is none" }),
   heldBecause: Schema.NullOr(Schema.Literal("PAUSED", "DOWN", "TURN")).annotations({
     description:
-      "Why a HELD delivery waits; null otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn"
+      "Why a HELD delivery waits; null otherwise. PAUSED: its webhook or its recovery is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn"
   }),
   failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED")).annotations({
     description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days, or its event left the log"

@@ -16,7 +16,7 @@ import { partitionsOf } from "../../runtime/database/Partitions.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { insertCommands, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { type CancelReason, cancelReason } from "../webhooks/cancelWaiting.ts"
-import { inFlight, joinsQueue } from "../webhooks/queue.ts"
+import { inFlight, joinsQueue, mayBeSent } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptStart, type AttemptStartInput, INTERRUPTIONS } from "./beforeAttempt.ts"
 import { isOfDrain, type Via } from "./decide.ts"
@@ -68,9 +68,9 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         decode(sql`
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url, w.updated_at, w.gateway_credentials,
-              ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
+              ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' OR NOT ${sql.literal(mayBeSent)} AS paused, coalesce(q.down, false) AS down,
               -- A queue of recoveries lets new events pass, as long as there are slots in flight.
-              ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
+              ${sql.literal(joinsQueue)} OR NOT ${sql.literal(mayBeSent)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
               EXISTS (SELECT 1 FROM processes p WHERE p.id = ${me}) AS registered,
               a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
@@ -188,7 +188,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             WHERE d.id = ${id} AND w.status = 'ACTIVE' AND w.updated_at = ${changedAt}::timestamptz AND ${
               isOfDrain(via) ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
-            } AND (${cancelReason(sql)}) IS NULL`,
+            } AND ${sql.literal(mayBeSent)} AND (${cancelReason(sql)}) IS NULL`,
           (rows) => rows.length > 0
         ),
 

@@ -5,7 +5,7 @@ import { Duration, Effect, Schema } from "effect"
 import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { inFlight, RANK } from "../webhooks/queue.ts"
+import { inFlight, mayBeSent, RANK } from "../webhooks/queue.ts"
 import { longestProbeWait } from "./decide.ts"
 import { makeNotices } from "./recordNotices.ts"
 
@@ -52,9 +52,6 @@ const decodeQueues = decodeRows(Queue),
     })
   ),
   decodeLeft = decodeRows(Schema.Struct({ any: Schema.Boolean, live: Schema.Boolean, sendable: Schema.Boolean }))
-
-/** Whether a delivery `d` may be sent now: not while the recovery that made it is paused. */
-const mayBeSent = `(d.recovery_id IS NULL OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status <> 'PAUSED'))`
 
 export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", {
   effect: Effect.gen(function* () {

@@ -34,6 +34,7 @@ export const AttemptStart = Schema.Struct({
   changedAt: Schema.String,
   /** Why it is canceled instead of sent; null if it is to be sent. */
   cancelAs: Schema.NullOr(Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")),
+  /** Whether its webhook, or the recovery that made it, is paused. */
   paused: Schema.Boolean,
   /** Whether the endpoint is down, and whether the delivery must wait in the webhook's queue. */
   down: Schema.Boolean,

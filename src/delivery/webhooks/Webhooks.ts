@@ -227,7 +227,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             updated_at = now()
           WHERE id = ${webhookId}`
         if (hiding) {
-          const isSeen = sql`EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
+          const isSeen = sql`coalesce((SELECT ${seesEvent(sql, principal)} FROM events e WHERE e.id = d.event_id), false)`
           yield* cancelWaiting(sql, webhookId, sql`d.vault_id IS NULL AND NOT ${isSeen}`)
         }
         const now = yield* read(webhookId)

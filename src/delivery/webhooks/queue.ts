@@ -34,13 +34,17 @@ const decodeMoved = decodeRows(Schema.Struct({ moved: Schema.Number })),
 /** Whether new events of a webhook `w` with the queue `q`, or without one, must join the queue. */
 export const joinsQueue = "(w.status = 'PAUSED' OR coalesce(q.down OR q.live, false))"
 
+/** Whether a delivery `d` may be sent now: not while the recovery that made it is paused. */
+export const mayBeSent =
+  "(d.recovery_id IS NULL OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status <> 'PAUSED'))"
+
 /** How many attempts at a webhook `w` are in flight, of any process: their rows are in the given partitions. */
 export const inFlight = (sql: SqlClient.SqlClient, attempts: Statement.Fragment): Statement.Fragment => sql`
   (SELECT count(*) FROM ${attempts} t JOIN processes p ON p.id = t.process_id WHERE t.webhook_id = w.id AND t.result IS NULL)::int`
 
-/** Why a delivery `d` that is HELD waits: its webhook is paused, its endpoint is down, or it waits for its turn. Null for any other. */
+/** Why a delivery `d` that is HELD waits: its webhook or its recovery is paused, its endpoint is down, or it waits for its turn. Null for any other. */
 export const heldBecause = `CASE WHEN d.status = 'HELD' THEN (
-    SELECT CASE WHEN w.status = 'PAUSED' THEN 'PAUSED' WHEN q.down THEN 'DOWN' ELSE 'TURN' END
+    SELECT CASE WHEN w.status = 'PAUSED' OR NOT ${mayBeSent} THEN 'PAUSED' WHEN q.down THEN 'DOWN' ELSE 'TURN' END
     FROM webhooks w LEFT JOIN webhook_queues q ON q.webhook_id = w.id WHERE w.id = d.webhook_id) END`
 
 /** A common table expression `queued (webhook_id)`: which webhooks' new deliveries join their queue, locked until the transaction ends. */

@@ -128,7 +128,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
         UNION ALL
         SELECT u.id, n.id FROM unnest(${userIds}::text[]) AS u (id) CROSS JOIN unnest(${entityIds}::text[]) AS n (id)
-        WHERE EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = u.id WHERE v.entity_id = n.id)`)
+        WHERE EXISTS (SELECT 1 FROM vault_roles r WHERE (r.user_id || '/' || r.entity_id) = u.id || '/' || n.id)`)
       const pairs = new Set(found.map(({ id, userId }) => `${userId}\n${id}`))
       return (userId: string, id: string) => pairs.has(`${userId}\n${id}`)
     })

@@ -131,7 +131,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         return keys(sql`${indexRange("'/' || e.organization_id", sql`'/' || ${principal.organizationId}::text`, kind)} AND ${rest}`, take)
       const entities =
         entityId === undefined
-          ? sql`SELECT DISTINCT v.entity_id FROM vault_roles r JOIN vaults v ON v.id = r.vault_id WHERE r.user_id = ${principal.userId}`
+          ? sql`SELECT DISTINCT r.entity_id FROM vault_roles r WHERE r.user_id = ${principal.userId}`
           : sql`SELECT ${entityId}::text AS entity_id WHERE ${reachesEntity(sql, principal, sql`${entityId}::text`)}`
       return sql`
         SELECT seen.* FROM (${entities}) n CROSS JOIN LATERAL (

@@ -44,9 +44,9 @@ const seed = async () => {
     `WITH made AS (
        INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
        SELECT 'many_' || n, 'entity_a', 'org_a', 'many', '{ethereum}', timestamptz '${HALF_TIME}' + n * interval '1 second'
-       FROM generate_series(1, ${MANY / 10}) n RETURNING id, created_at)
-     INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
-     SELECT u, id, 'org_a', 'developer', created_at FROM made, unnest(ARRAY['user_a', 'user_many']) u
+       FROM generate_series(1, ${MANY / 10}) n RETURNING id, created_at, entity_id)
+     INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at, entity_id)
+     SELECT u, id, 'org_a', 'developer', created_at, entity_id FROM made, unnest(ARRAY['user_a', 'user_many']) u
      WHERE u = 'user_a' OR id LIKE 'many_1%'`
   )
 }

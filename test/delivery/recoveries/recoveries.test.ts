@@ -22,13 +22,13 @@ beforeAll(async () => {
   ;({ client, close } = await operator())
   await receiver.open()
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h" })
-  const vaults = Array.from({ length: 15 }, (_, number) => [`vault_${number}a`, `vault_${number}b`, `vault_${number}c`]).flat()
+  const vaults = Array.from({ length: 16 }, (_, number) => [`vault_${number}a`, `vault_${number}b`, `vault_${number}c`]).flat()
   await app.feed(
     [
       network("ethereum"),
       asset("ethereum/native"),
       organization("org_a", ["ethereum"]),
-      ...Array.from({ length: 15 }, (_, number) => entity(`entity_${number}`, "org_a")),
+      ...Array.from({ length: 16 }, (_, number) => entity(`entity_${number}`, "org_a")),
       ...vaults.map((id) => vault(id, `entity_${id.replace(/\D/g, "")}`)),
       user("user_a", "org_a", vaults, { organizationRole: "owner" }),
       user("user_m", "org_a", ["vault_8a"]),
@@ -303,6 +303,39 @@ describe.concurrent("the lifecycle of a recovery", () => {
       .filter((entry: Answer["json"]) => entry.target.id === recovery.id)
       .map((entry: Answer["json"]) => entry.action)
     expect(log).toEqual(["recovery.canceled", "recovery.resumed", "recovery.paused", "recovery.created"])
+  })
+
+  test("what waits for a retry is not sent while its recovery is paused", async () => {
+    let status = 400
+    receiver.on("/15", () => new Response("", { status }))
+    await feedTransactions(15, 3)
+    await dispatched()
+    const id = await webhook(15)
+    const recovery = (await recover(id)).json
+    const command = (verb: string) => app.request("POST", `/v1/webhook-recoveries/${recovery.id}/${verb}`, { key: keys.owner })
+    const all = (status: string) => until(status, async () => (await deliveries(id)).every((one: Answer["json"]) => one.status === status))
+    await until("failures", () => receiver.to("/15").length === 3)
+    await all("RETRYING")
+    expect((await command("pause")).json.status).toBe("PAUSED")
+    status = 200
+    for (const { id: deliveryId } of await deliveries(id))
+      await until("its workflow", () =>
+        client.workflow
+          .getHandle(deliveryId)
+          .signal("retryNow")
+          .then(
+            () => true,
+            () => false
+          )
+      )
+    await all("HELD")
+    expect((await deliveries(id)).map((one: Answer["json"]) => one.heldBecause)).toEqual(["PAUSED", "PAUSED", "PAUSED"])
+    // New events pass.
+    await feedTransactions(15, 1)
+    await until("the new event", () => receiver.to("/15").length === 4)
+    expect((await get(recovery.id)).progress).toMatchObject({ created: 3, delivered: 0, pending: 3 })
+    await command("resume")
+    expect((await ended(recovery.id)).progress).toEqual(progress(3, 3))
   })
 
   test("canceling a recovery cancels its waiting deliveries and no others; the rate is kept", async () => {

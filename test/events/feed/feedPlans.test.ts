@@ -85,8 +85,8 @@ test("unseen events without a vault end a page early, and hide no other", async 
     INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
     SELECT 'vault_many_' || n, 'entity_many', 'org_a', '', '{ethereum}', now() FROM generate_series(1, 1000) n`)
   await app.sql(`
-    INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
-    SELECT 'user_many', id, organization_id, 'developer', created_at FROM vaults WHERE entity_id = 'entity_many'`)
+    INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at, entity_id)
+    SELECT 'user_many', id, organization_id, 'developer', created_at, entity_id FROM vaults WHERE entity_id = 'entity_many'`)
   const readers = [callers.member, (await app.key("user_many")).secret]
   const cursors = await Promise.all(readers.map(async (secret) => (await app.get(`${FEED}?from=now`, secret)).json.resumeCursor))
   const others = Array.from({ length: 99 }, (_, index) => `entity_${index}`)

@@ -691,8 +691,8 @@ class Delivery(Model):
     next_attempt_at: dt.datetime | None
     """When the next attempt is due; None if there is none"""
     held_because: Literal["PAUSED", "DOWN", "TURN"] | str | None
-    """Why a HELD delivery waits; None otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN:
-    it is sent in its turn
+    """Why a HELD delivery waits; None otherwise. PAUSED: its webhook or its recovery is paused; DOWN: its endpoint is down and is
+    probed; TURN: it is sent in its turn
     """
     failure_reason: Literal["EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED"] | str | None
     """Why it ended without a 2xx response; None otherwise. EXPIRED: it was held for 31 days, or its event left the log"""

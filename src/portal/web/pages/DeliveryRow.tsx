@@ -35,7 +35,7 @@ const ends: Readonly<Record<string, string>> = {
 
 /** Why a delivery is held: in its row, and in its details. */
 const heldWords: Readonly<Record<string, readonly [row: string, details: string]>> = {
-  PAUSED: ["paused", "Held: the webhook is paused."],
+  PAUSED: ["paused", "Held: the webhook or its recovery is paused."],
   DOWN: ["endpoint is down", "Held: the endpoint is down and is probed."],
   TURN: ["queued", "Queued: it is sent in its turn."]
 }

@@ -62,7 +62,7 @@ CREATE TABLE vaults (
   -- The time that the record of its last change gives: an older record of it changes nothing.
   given_at timestamptz(3) NOT NULL DEFAULT now(),
   UNIQUE (id, organization_id),
-  UNIQUE (id, organization_id, created_at),
+  UNIQUE (id, organization_id, created_at, entity_id),
   FOREIGN KEY (entity_id, organization_id) REFERENCES entities (id, organization_id)
 );
 CREATE INDEX vaults_newest ON vaults (organization_id, created_at DESC, id DESC);
@@ -107,12 +107,15 @@ CREATE TABLE vault_roles (
   vault_id text COLLATE "C" NOT NULL,
   organization_id text COLLATE "C" NOT NULL,
   role text NOT NULL CHECK (role = 'developer'),
+  -- Of the vault, so that neither a user's vaults nor an entity's have to be searched for those of both.
   vault_created_at timestamptz(3) NOT NULL,
+  entity_id text COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, vault_id, role),
   FOREIGN KEY (user_id, organization_id) REFERENCES users (id, organization_id),
-  FOREIGN KEY (vault_id, organization_id, vault_created_at) REFERENCES vaults (id, organization_id, created_at) ON UPDATE CASCADE
+  FOREIGN KEY (vault_id, organization_id, vault_created_at, entity_id) REFERENCES vaults (id, organization_id, created_at, entity_id) ON UPDATE CASCADE
 );
 CREATE INDEX vault_roles_by_vault ON vault_roles (vault_id);
+CREATE INDEX vault_roles_by_entity ON vault_roles ((user_id || '/' || entity_id));
 -- The vaults of a user, newest first. An expression instead of user_id, so that looking up a single role never uses this index.
 CREATE INDEX vault_roles_newest ON vault_roles ((user_id || ''), vault_created_at DESC, vault_id DESC);
 
