@@ -138,6 +138,17 @@ describe("dashboard and alert rules", () => {
     }
   })
 
+  test("answers of the record feed are counted by status", async () => {
+    const counted = async (status: string) => {
+      const text = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
+      return Number(new RegExp(`^custody_feed_answers_total\\{status="${status}"\\} (\\d+)`, "m").exec(text)?.[1] ?? 0)
+    }
+    const before = await counted("200")
+    await app.feed([transaction("vault_a", 2)])
+    await fetch(`${app.main?.platformUrl}/platform/v1/records`, { method: "POST" })
+    expect([await counted("200"), await counted("401")]).toEqual([before + 1, 1])
+  })
+
   test("every metric of the service is on the dashboard", () => {
     const shown = new Set(
       panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => [...expr.matchAll(/custody_\w+/g)].map(String)))

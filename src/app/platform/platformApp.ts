@@ -2,12 +2,16 @@
  * The platform listener: the record feed for the custody platform, and health and metrics for orchestrators and scrapers.
  * It never listens on the public port. Source: custody records; interface.
  */
+import type { HttpApp } from "@effect/platform"
 import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Effect, Metric } from "effect"
-import { errorBoundary, methodsIn } from "../../http/errorBoundary.ts"
+import { Effect, Exit, Metric } from "effect"
+import { errorBoundary, methodsIn, pathOf } from "../../http/errorBoundary.ts"
 import { render } from "../../runtime/telemetry/Prometheus.ts"
 
+/** The path of the record feed. */
+export const RECORDS = "/platform/v1/records"
 /** Most bytes per request to the record feed. */
 export const MAX_BYTES = 4 * 1024 * 1024
 
@@ -61,6 +65,22 @@ const replicaLag = Metric.gauge("custody_replica_lag_seconds", {
   description: "Seconds by which the read replica may be behind; NaN while it is unavailable; not exported if none is configured"
 })
 
+const answers = Metric.counter("custody_feed_answers_total", {
+  description: "Responses of the record feed by status; none if the client had closed the connection"
+})
+
+/** Counts responses of the record feed. */
+const counted = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> => {
+  Metric.tagged(answers, "status", "200").unsafeUpdate(0, [])
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
+    pathOf(url) === RECORDS
+      ? Effect.onExit(app, (exit) =>
+          Effect.sync(() => Metric.tagged(answers, "status", Exit.isSuccess(exit) ? String(exit.value.status) : "none").unsafeUpdate(1, []))
+        )
+      : app
+  )
+}
+
 /** Exports readiness as metrics. */
 const measure = ({
   dependencies,
@@ -96,11 +116,12 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
       )
     )
   )
-  return errorBoundary({
+  const answering = errorBoundary({
     isPublic: () => true,
     methods: methodsIn(all.routes),
     authenticate: Effect.void,
     isInternal: true,
     unavailable: "Postgres is temporarily unavailable. Retry; with an Idempotency-Key the batch is applied only once."
   })(all)
+  return counted(answering)
 }

@@ -12,7 +12,7 @@ import { text } from "../../http/Body.ts"
 import { respond } from "../../http/Idempotency.ts"
 import { type FieldIssue, type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
-import { MAX_BYTES } from "./platformApp.ts"
+import { MAX_BYTES, RECORDS } from "./platformApp.ts"
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
@@ -125,7 +125,7 @@ export const recordFeedRoutes = (token: Redacted.Redacted) => {
   // Registered at startup, so that a feed without records differs from a process without a feed.
   tally({ changed: 0, unchanged: 0, stale: 0, events: 0 })
   return HttpRouter.empty.pipe(
-    HttpRouter.post("/platform/v1/records", feed(token)),
+    HttpRouter.post(RECORDS, feed(token)),
     HttpRouter.get(
       "/platform/v1/records/schema",
       Effect.flatMap(authorizedRequest(token), () => Effect.orDie(HttpServerResponse.json(jsonSchema())))

@@ -7,7 +7,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Runtime, Schedule, Schema } from "effect"
 import { AccessChecks } from "../../access/credentials/AccessChecks.ts"
-import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { callerOf, type PrincipalState } from "../../access/credentials/Principal.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Notifications } from "../../runtime/database/Notifications.ts"
 import * as Id from "../../values/Id.ts"
@@ -129,15 +129,38 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         UNION ALL
         SELECT u.id, n.id FROM unnest(${userIds}::text[]) AS u (id) CROSS JOIN unnest(${entityIds}::text[]) AS n (id)
         WHERE EXISTS (SELECT 1 FROM vault_roles r WHERE (r.user_id || '/' || r.entity_id) = u.id || '/' || n.id)`)
-      const pairs = new Set(found.map(({ id, userId }) => `${userId}\n${id}`))
-      return (userId: string, id: string) => pairs.has(`${userId}\n${id}`)
+      const idsOf = Map.groupBy(found, ({ userId }) => userId)
+      return new Map(userIds.map((userId) => [userId, new Set(idsOf.get(userId)?.map(({ id }) => id))]))
     })
 
-    /** Decision D-9 on rows of the reader's own organization. */
-    const sees = ({ isOwner, userId, vaultAllowlist }: PrincipalState, row: Row, has: (userId: string, id: string) => boolean) =>
-      row.vaultId === null
-        ? vaultAllowlist === null && (isOwner || entitiesOf(row).every((id) => has(userId, id)))
-        : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))
+    /**
+     * The rows that readers see, by caller: Decision D-9 on rows of the caller's own organization. Many readers are of one caller, and
+     * many events of one audience, each of which is checked once.
+     */
+    const seenBy = (readers: Iterable<Waiting>, rows: ReadonlyArray<Row>, access: ReadonlyMap<string, ReadonlySet<string>>) => {
+      const audiences = new Map(rows.map((row) => [row, row.audience?.join(" ") ?? ""]))
+      const seen = new Map<string, ReadonlySet<Row>>()
+      for (const { principal } of readers) {
+        const { isOwner, userId, vaultAllowlist } = principal
+        const caller = callerOf(principal)
+        if (seen.has(caller)) continue
+        const ids = access.get(userId) ?? new Set()
+        const allowed = vaultAllowlist === null ? undefined : new Set(vaultAllowlist)
+        const reached = new Map<string, boolean>()
+        const reaches = (row: Row) => {
+          const key = audiences.get(row) ?? ""
+          const known = reached.get(key) ?? row.audience?.every((id) => ids.has(id)) ?? true
+          reached.set(key, known)
+          return known && ids.has(row.entityId)
+        }
+        const sees = (row: Row) =>
+          row.vaultId === null
+            ? allowed === undefined && (isOwner || reaches(row))
+            : ids.has(row.vaultId) && (allowed === undefined || allowed.has(row.vaultId))
+        seen.set(caller, new Set(rows.filter(sees)))
+      }
+      return seen
+    }
 
     const sendAway = ({ waiting }: Followed) => {
       for (const one of [...waiting]) {
@@ -171,7 +194,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       // Positions are dense, so the last row has the position up to which this reads.
       const [last] = rows.slice(-1)
       const place = until === end || last === undefined ? { position: until, at, id: last?.id ?? null } : placeOf(last)
-      const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
+      const seenRows = seenBy(all, rows, yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows))
       let reached: Place = place
       for (const one of followed.waiting) {
         if (one.place.position >= until) continue
@@ -180,7 +203,8 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
           if (one.place.position < reached.position) reached = one.place
           continue
         }
-        const seen = rows.filter((row) => row.position > one.place.position && matches(one.filter, row) && sees(one.principal, row, has))
+        const mine = seenRows.get(callerOf(one.principal))
+        const seen = rows.filter((row) => row.position > one.place.position && mine?.has(row) === true && matches(one.filter, row))
         one.place = place
         if (seen.length > 0) one.onEvents(seen)
       }

@@ -61,7 +61,7 @@ beforeAll(async () => {
   await pageOf("/v1/vaults", {}, keys.owner)
 })
 
-test("a delivery of an event without a vault costs a page one look at that event", async () => {
+test("a delivery of an event without a vault costs one look at that event", async () => {
   const rows = [event({ vaultId: null, kind: "webhook.disabled" }), ...Array.from({ length: 30 }, () => event())]
   await insertEvents(app, rows)
   await deliver(rows)
