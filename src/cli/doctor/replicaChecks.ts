@@ -14,7 +14,7 @@ const WAIT = Duration.seconds(MAX_LAG)
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
 
-const decodePrimary = decodeRows(Schema.Struct({ cluster: Schema.String, flushed: Schema.Number })),
+const decodePrimary = decodeRows(Schema.Struct({ cluster: Schema.String, flushed: Schema.Number, inserted: Schema.Number })),
   decodeReplica = decodeRows(
     Schema.Struct({
       cluster: Schema.String,
@@ -26,7 +26,11 @@ const decodePrimary = decodeRows(Schema.Struct({ cluster: Schema.String, flushed
   )
 
 const primary = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  decodePrimary(sql.unsafe(`SELECT ${CLUSTER}, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed`))
+  decodePrimary(
+    sql.unsafe(
+      `SELECT ${CLUSTER}, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed, (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted`
+    )
+  )
 )
 
 const replica = Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -61,6 +65,17 @@ export const readReplica = Effect.gen(function* () {
     }
     if (first.cluster !== one?.cluster) {
       return [fault(NAME, "It follows another primary, so it is not used.", "Point DATABASE_READ_URL to a replica of DATABASE_URL.", 3)]
+    }
+    const [now] = yield* Effect.provide(primary, pool(databaseUrl))
+    if ((first.replayed ?? 0) > (now?.inserted ?? Number.POSITIVE_INFINITY)) {
+      return [
+        fault(
+          NAME,
+          "It is ahead of the primary, as after a failover, so it is not used.",
+          "Make it a standby of the new primary again (pg_rewind, or a new copy).",
+          3
+        )
+      ]
     }
     const reached = yield* look.pipe(
       Effect.repeat({ until: ([row]) => (row?.replayed ?? 0) >= one.flushed }),

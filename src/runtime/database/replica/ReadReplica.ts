@@ -19,7 +19,7 @@ import * as Database from "../Database.ts"
 import { DirectRows } from "../pgWorkarounds.ts"
 import { Snapshots } from "../Snapshots.ts"
 import { currentReading, type Reading } from "./Reading.ts"
-import { watchReplica } from "./ReplicaWatch.ts"
+import { TIMELINE, watchReplica } from "./ReplicaWatch.ts"
 
 /** Lag in seconds above which the replica is not used. */
 export const MAX_LAG = 5
@@ -53,12 +53,13 @@ const count = (route: Route) => {
 type Serving = { readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">
 
 /**
- * The end of the log, the version and the newest event, as columns of a statement over `users u` on the primary. Numbers of
- * transactions and of events repeat after a failover that lost some.
+ * The end of the log and its timeline, the version and the newest event, as columns of a statement over `users u` on the primary.
+ * Numbers of transactions and of events repeat after a failover that lost some.
  */
 const COLUMNS = `, concat(u.xmin, ' ', u.updated_at) AS version,
   (SELECT s.event_id FROM event_streams s WHERE s.organization_id = u.organization_id) AS event,
-  CASE WHEN pg_is_in_recovery() THEN NULL ELSE (pg_current_wal_insert_lsn() - '0/0')::float8 END AS position`
+  CASE WHEN pg_is_in_recovery() THEN NULL ELSE (pg_current_wal_insert_lsn() - '0/0')::float8 END AS position,
+  ${TIMELINE} AS timeline`
 
 /** A user's row with {@link ReadReplica.columns}, which are absent without a replica. */
 export const Seen = Schema.Struct({
@@ -66,7 +67,8 @@ export const Seen = Schema.Struct({
   organizationId: Schema.String,
   version: Schema.optional(Schema.String),
   event: Schema.optional(Schema.NullOr(Schema.String)),
-  position: Schema.optional(Schema.NullOr(Schema.Number))
+  position: Schema.optional(Schema.NullOr(Schema.Number)),
+  timeline: Schema.optional(Schema.NullOr(Schema.String))
 })
 export type Seen = typeof Seen.Type
 
@@ -118,13 +120,14 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
           direct: Context.get(services, DirectRows),
           snapshots: Context.get(services, Snapshots)
         }
-        const { reached, standing } = yield* watchReplica(primaryUrl, replicaUrl)
+        const { reached, standing, timeline: watched } = yield* watchReplica(primaryUrl, replicaUrl)
         const versionSeen = firstSeen(),
           eventSeen = firstSeen()
         return {
           columns: COLUMNS,
-          admit: (reading, { event, organizationId, position, userId, version }) => {
-            if (version === undefined || typeof position !== "number") return
+          admit: (reading, { event, organizationId, position, timeline, userId, version }) => {
+            // A failover that the watch has not seen: positions of the two timelines cannot be compared.
+            if (version === undefined || typeof position !== "number" || timeline !== watched()) return
             reading.begun = position
             reading.needs = Math.max(versionSeen(userId, version, position), eventSeen(organizationId, event ?? "", position))
           },

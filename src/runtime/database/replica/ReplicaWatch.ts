@@ -2,7 +2,8 @@
  * Watches a read replica: the position of the write-ahead log up to which it has replayed, and the maximum age of its data.
  * The age needs no synchronized clocks: it is the time since the primary was last seen at a position that the replica has
  * reached. So it grows when the replica lags, loses its primary or stops responding, but not while the primary is idle.
- * Positions are bytes since the beginning of the log. Decision D-58.
+ * Positions are bytes since the beginning of the log. After a failover they say nothing of a replica that had replayed more than the new
+ * primary: it is used again once it shows a heartbeat of a process that was written after the failover. Decision D-58.
  */
 import { Duration, Effect, type Redacted, Schedule, Schema } from "effect"
 import type pg from "pg"
@@ -31,17 +32,30 @@ const POOLED = "It is behind a connection pooler"
 /** Its own connection: a busy pool would look like an unavailable server. */
 const shape: PoolShape = { name: "replica-watch", connections: 1, statement: LIMIT, acquire: LIMIT, planner: [] }
 
-const PrimaryRow = Schema.Struct({ inserted: Schema.Number, flushed: Schema.Number, cluster: Schema.String })
+const PrimaryRow = Schema.Struct({
+  inserted: Schema.Number,
+  flushed: Schema.Number,
+  cluster: Schema.String,
+  timeline: Schema.NullOr(Schema.String),
+  beat: Schema.NullOr(Schema.String)
+})
 const ReplicaRow = Schema.Struct({
   position: Schema.NullOr(Schema.Number),
+  beat: Schema.NullOr(Schema.String),
   standby: Schema.Boolean,
   cluster: Schema.String,
   pooled: Schema.Boolean
 })
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
-const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed, ${CLUSTER}`
-const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${LOST_SETTINGS} AS pooled`
+/** The latest heartbeat of one of the service's processes. */
+const BEAT = "(SELECT id || ' ' || extract(epoch FROM seen_at) FROM processes ORDER BY id LIMIT 1) AS beat"
+/** The timeline of the write-ahead log of a primary: each failover begins another. */
+export const TIMELINE = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END"
+const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed,
+  ${CLUSTER}, ${TIMELINE} AS timeline, ${BEAT}`
+const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${BEAT},
+  ${LOST_SETTINGS} AS pooled`
 
 /** The first row of a statement. Fails if the server does not answer in time. */
 const ask = <A, I>(row: Schema.Schema<A, I>, text: string) => {
@@ -60,9 +74,14 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
   Effect.gen(function* () {
     const primary = yield* acquirePool(primaryUrl, shape)
     const replica = yield* acquirePool(replicaUrl, shape)
-    /** Flushed positions of the primary, each with the time before its check, oldest first. */
-    const seen: Array<{ readonly at: number; readonly flushed: number }> = []
-    let cluster: string | undefined
+    /** Flushed positions of the primary on this timeline, each with the time before its check and the heartbeat, oldest first. */
+    const seen: Array<{ readonly at: number; readonly flushed: number; readonly beat: string | null }> = []
+    let cluster: string | undefined,
+      timeline: string | null | undefined,
+      /** The heartbeat that was there when the timeline was first seen: it may be of the one before. */
+      inherited: string | null = null,
+      failedOver = false,
+      beat: string | null = null
     let position: number | string = "It has not responded yet",
       freshAt = Number.NEGATIVE_INFINITY
 
@@ -77,7 +96,10 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
 
     const read = Effect.match(askReplica(replica), {
       onFailure: (error) => (rejectedSettings(error) ? POOLED : "It cannot be reached"),
-      onSuccess: positionOf
+      onSuccess: (row) => {
+        beat = row.beat
+        return positionOf(row)
+      }
     })
     /** A position of the replica that was read after the call; calls share statements. */
     const current = yield* batched((calls: ReadonlyArray<void>) => Effect.map(read, (found) => calls.map(() => found)), {
@@ -91,17 +113,28 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
       const now = yield* Effect.orElseSucceed(askPrimary(primary), () => undefined)
       cluster = now?.cluster ?? cluster
       position = found
+      if (now !== undefined && now.timeline !== timeline) {
+        failedOver ||= timeline !== undefined
+        timeline = now.timeline
+        inherited = now.beat
+        seen.length = 0
+        freshAt = Number.NEGATIVE_INFINITY
+      }
       // After a failover, a replica may have replayed changes that the new primary never had.
       if (typeof position === "number" && now !== undefined && position > now.inserted) position = "It is ahead of the primary"
-      if (typeof position === "number") {
-        for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
-      } else freshAt = Number.NEGATIVE_INFINITY
-      if (now !== undefined) seen.push({ at, flushed: now.flushed })
+      if (now !== undefined) seen.push({ at, flushed: now.flushed, beat: now.beat })
+      // Without rate limits and workers, there are no heartbeats.
+      const follows = now?.beat === null ? !failedOver : beat !== inherited && seen.some((one) => one.beat === beat)
+      if (typeof position !== "number") freshAt = Number.NEGATIVE_INFINITY
+      else if (follows) for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
       if (seen.length > KEPT) seen.shift()
     })
     yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(EVERY)))
 
     return {
+      /** The primary's timeline at the last check. */
+      timeline: () => timeline,
+
       /** The current state of the replica, or why it cannot be used. */
       standing: (): Standing | string =>
         typeof position === "string" ? position : { position, lag: (performance.now() - freshAt) / 1_000 },
