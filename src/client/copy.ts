@@ -54,10 +54,12 @@ export const applyEvent = (copy: VaultCopy, event: WebhookEvent): void => {
   }
 }
 
-/** Applies everything recorded so far, and moves the copy's cursor there. */
+/** Applies everything recorded so far, and moves the copy's cursor there. Rejects with `not_found` while the key does not see the vault. */
 export const catchUp = async (custody: Copier, copy: VaultCopy): Promise<void> => {
   const read = (cursor = copy.resumeCursor) => custody.readEventFeed({ after: cursor, vaultId: [copy.vault.id], limit: 500 })
   for await (const page of eachPage(read, copy.resumeCursor)) {
+    // A page that was read while the key did not see the vault lacks its events.
+    await custody.getVault(copy.vault.id)
     for (const event of page.data) applyEvent(copy, event)
     copy.resumeCursor = page.resumeCursor
   }

@@ -157,6 +157,20 @@ const follow = async (copy: VaultCopy): Promise<VaultCopy> => {
 
 const LONG = process.env["CUSTODY_FAULTS"] === "long"
 
+test("a copy stays at its cursor while the key does not see its vault", async () => {
+  const custody = createClient(options())
+  const roles = (...vaults: ReadonlyArray<string>) => app.feed([user("user_a", "org_a", vaults, { organizationRole: "owner" })])
+  const copy = await copyVault(custody, VAULT)
+  const { resumeCursor } = copy
+  await roles("vault_b")
+  await app.feed([transaction(VAULT, 77)])
+  const error = await catchUp(custody, copy).catch((error: unknown) => error)
+  expect([error instanceof CustodyError && error.code, copy.resumeCursor]).toEqual(["not_found", resumeCursor])
+  await roles(VAULT, "vault_b")
+  await catchUp(custody, copy)
+  expect(rowsOf(copy)).toEqual(await lists())
+})
+
 test(
   "a copy survives restarts and a restored backup, with corrections and late records",
   async () => {

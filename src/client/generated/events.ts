@@ -9,7 +9,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -48,7 +48,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -87,7 +87,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -126,7 +126,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -165,7 +165,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -204,7 +204,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined
@@ -243,7 +243,7 @@ export interface EventData {
     /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
-    /** The fields that changed, with their values before; null for a new transaction */
+    /** The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same */
     readonly previous: {
       /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
       readonly status?: TransactionStatus | undefined

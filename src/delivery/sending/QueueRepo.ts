@@ -38,19 +38,20 @@ const Queued = Schema.Struct({ id: Schema.String, rank: Schema.Number, sequence:
 /** A delivery in a queue. */
 export type Queued = typeof Queued.Type
 
+const Ending = Schema.Struct({
+  organizationId: Schema.String,
+  /** Since when the endpoint was down; null if it was not. */
+  downAt: Schema.NullOr(Schema.String),
+  delivered: Schema.Number,
+  noticed: Schema.Boolean,
+  down: Schema.Boolean
+})
+type Ending = typeof Ending.Type
+
 const decodeQueues = decodeRows(Queue),
   decodeQueued = decodeRows(Queued),
   decodeLoads = decodeRows(Load),
-  decodeEnding = decodeRows(
-    Schema.Struct({
-      organizationId: Schema.String,
-      /** Since when the endpoint was down; null if it was not. */
-      downAt: Schema.NullOr(Schema.String),
-      delivered: Schema.Number,
-      noticed: Schema.Boolean,
-      down: Schema.Boolean
-    })
-  ),
+  decodeEnding = decodeRows(Ending),
   decodeLeft = decodeRows(Schema.Struct({ any: Schema.Boolean, live: Schema.Boolean, sendable: Schema.Boolean }))
 
 export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", {
@@ -59,6 +60,15 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
     const settings = yield* Settings
     const notices = makeNotices(sql, settings)
     const longestProbe = longestProbeWait(settings.webhookProbeSchedule.map(Duration.toSeconds))
+
+    /** Records the end of a queue's hold, if there is one. */
+    const released = (webhookId: string, { delivered, downAt, organizationId }: Ending) =>
+      downAt === null
+        ? Effect.void
+        : recordOfService(sql, organizationId, "webhook.released", webhookId, {
+            heldSince: { old: downAt, new: null },
+            delivered: { old: null, new: delivered }
+          })
 
     return {
       /** Begins a step: it is due no earlier than now, so that the sweep sees when the drain last acted. Undefined without a queue. */
@@ -139,21 +149,18 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
                   AND ${sql.literal(mayBeSent)}) AS live,
                 EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND ${sql.literal(mayBeSent)}) AS sendable`)
             if (left?.any === true) {
-              // New events pass a queue of which nothing may be sent.
+              // New events pass a queue of which nothing may be sent. That ends its hold, but says nothing of the endpoint.
+              if (queue.down && !left.sendable) yield* released(webhookId, queue)
               yield* sql`
                 UPDATE webhook_queues SET live = ${left.live}, down = down AND ${left.sendable},
+                  down_at = CASE WHEN ${left.sendable} OR NOT down THEN down_at END,
                   due = CASE WHEN ${left.sendable} THEN clock_timestamp() END WHERE webhook_id = ${webhookId}`
               return left.sendable ? ("changed" as const) : ("waits for a recovery" as const)
             }
             yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
-            const { delivered, down, downAt, noticed, organizationId } = queue
-            if (downAt !== null) {
-              yield* recordOfService(sql, organizationId, "webhook.released", webhookId, {
-                heldSince: { old: downAt, new: null },
-                delivered: { old: null, new: delivered }
-              })
-              if (noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
-            }
+            const { delivered, down, downAt, noticed } = queue
+            yield* released(webhookId, queue)
+            if (downAt !== null && noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
             return "ended" as const
           })
         ),

@@ -9,7 +9,6 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Either, Redacted, Schema } from "effect"
 import { type Action, type Changes, changed, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { seesEvent } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
 import { removeUnused } from "../../events/retention/removeDeletedWebhooks.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
@@ -22,7 +21,7 @@ import * as Id from "../../values/Id.ts"
 import * as gateway from "../gateway/gatewayCredentials.ts"
 import { changesOf } from "./auditedChanges.ts"
 import { beginGrace } from "./beginGrace.ts"
-import { cancelWaiting, lastSequence, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { lastSequence, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { type CredentialChange, changedCredentials } from "./changedCredentials.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
@@ -199,7 +198,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             problem("second_factor_required", "The URL was changed meanwhile.", { fields: [fieldIssue("code", "is missing", "missing")] })
           )
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
-        // who cannot read them: they are canceled in their turn. What the webhook covers, the owner sees, but for events of entities.
+        // who cannot read them: they are canceled in their turn. What the webhook covers, an owner sees, but for events without a vault if
+        // the key has an allowlist.
         const hiding = moving && !(yield* seesAll(sql, principal, known.entityIds))
         // Before its queue is locked, as a failure is recorded.
         if (enabling || moving) yield* endStreak(sql, webhookId)
@@ -219,6 +219,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
             moved_to = CASE WHEN ${hiding} THEN ${lastSequence(sql, webhookId)} ELSE moved_to END,
+            hidden_to = CASE WHEN ${hiding && principal.vaultAllowlist !== null} THEN ${lastSequence(sql, webhookId)} ELSE hidden_to END,
             ${
               credentials === undefined
                 ? sql.literal("")
@@ -226,10 +227,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             }
             updated_at = now()
           WHERE id = ${webhookId}`
-        if (hiding) {
-          const isSeen = sql`coalesce((SELECT ${seesEvent(sql, principal)} FROM events e WHERE e.id = d.event_id), false)`
-          yield* cancelWaiting(sql, webhookId, sql`d.vault_id IS NULL AND NOT ${isSeen}`)
-        }
         const now = yield* read(webhookId)
         yield* audit(principal, "webhook.updated", webhookId, changesOf(known, now, patch))
         return now

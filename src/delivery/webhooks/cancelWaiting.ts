@@ -33,10 +33,12 @@ const DISPATCHING = "1 minute"
 
 /**
  * Whether a delivery `d` to a webhook `w` was waiting, or being created by the old filters, when an owner who does not see
- * every vault set the webhook's URL, and is no longer covered: it must not be sent to the new URL. It is canceled in its turn.
+ * every vault set the webhook's URL, and is no longer covered, or is of an event without a vault, which a key with an allowlist does not see:
+ * it must not be sent to the new URL. It is canceled in its turn.
  */
 const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
-  (w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
+  (w.moved_at IS NOT NULL AND d.vault_id IS NULL AND d.sequence <= w.hidden_to
+    OR w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
     AND (d.sequence <= w.moved_to OR d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END))`
 
 /**

@@ -15,7 +15,8 @@ const transaction = Schema.Struct({
   vaultId,
   transaction: Transaction,
   previous: Schema.NullOr(PreviousTransaction).annotations({
-    description: "The fields that changed, with their values before; null for a new transaction"
+    description:
+      "The fields that changed, with their values before; null for a new transaction. The two events of a change that leaves confirmed have the same"
   })
 })
 const statement = Schema.Struct({

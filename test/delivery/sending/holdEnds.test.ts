@@ -63,6 +63,37 @@ test("a hold ends when the endpoint answers again, even if it rejects the oldest
   expect(notice?.["body"]).not.toContain("No action is needed")
 })
 
+test("a hold whose recovery is paused and canceled is not announced as recovered", async () => {
+  receiver.on("/gone", () => new Response("", { status: 500 }))
+  const key = await feedOrganization(app, 1)
+  await feedTransactions(
+    app,
+    Array.from({ length: 30 }, () => 0)
+  )
+  await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
+  const { id } = await webhookOf(app, key, 0, receiver.url("/gone"))
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  const recovery = (await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key, body: { since } })).json
+  const command = async (verb: string) =>
+    expect((await app.request("POST", `/v1/webhook-recoveries/${recovery.id}/${verb}`, { key })).status).toBe(200)
+  const mails = async () =>
+    (await app.sql("SELECT split_part(cause, '/', 1) AS kind FROM notices WHERE webhook_id = $1", [id])).map(({ kind }) => kind)
+  await until("the hold", async () => (await mails()).includes("held"))
+  await command("pause")
+  await until("the end of the hold", async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health.state !== "HOLDING")
+  await command("cancel")
+  await until("the end of its queue", async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE webhook_id = $1", [id])).length === 0)
+  expect(await mails()).toEqual(["held"])
+  const log = (await app.get("/v1/audit-log?limit=500", key)).json.data.filter(
+    ({ target }: { readonly target: { readonly id: string } }) => target.id === id
+  )
+  const actions = log.map(({ action }: { readonly action: string }) => action)
+  expect(actions.filter((action: string) => action === "webhook.held" || action === "webhook.released")).toEqual([
+    "webhook.released",
+    "webhook.held"
+  ])
+})
+
 test("a probe that ends after its queue leaves its delivery in a new queue", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let mode: "down" | "hang" | "up" = "down",

@@ -100,6 +100,41 @@ test("a delivery written by the old filters is not sent to the new URL", async (
   ])
 })
 
+test("a key's new URL gets no waiting event without a vault that it cannot see", async () => {
+  const limited = (await app.key("user_w", { vaultIds: ["vault_a"] })).secret
+  const other = await create(app, whole, { url: receiver.url("/other"), status: "DISABLED" })
+  const { id } = await create(app, whole, {
+    url: receiver.url("/seen"),
+    vaultIds: ["vault_a"],
+    eventKinds: ["transaction.confirmed", "webhook.secret_rotated"],
+    status: "PAUSED"
+  })
+  await app.request("POST", `/v1/webhooks/${other.id}/rotate-secret`, { key: whole, body: {} })
+  await app.feed([transaction("vault_a", 31)])
+  await until("the held deliveries", async () => (await deliveries(id)).filter(({ status }) => status === "HELD").length === 2)
+  // Many more wait: the change takes no longer.
+  await app.sql(
+    `WITH numbered AS (UPDATE webhook_sequences SET last = last + 40000 WHERE webhook_id = $1 RETURNING last)
+     INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status)
+     SELECT d.id || n, d.event_id, $1, d.organization_id, last - 40000 + n, d.kind, 'HELD'
+     FROM deliveries d, numbered, generate_series(1, 40000) n WHERE d.webhook_id = $1 AND d.vault_id IS NULL`,
+    [id]
+  )
+  const begun = performance.now()
+  expect(
+    short(await patch(app, limited, id, { url: receiver.url("/unseen"), eventKinds: ["transaction.confirmed", "balance.updated"] }))
+  ).toBe("200")
+  expect(performance.now() - begun).toBeLessThan(2_000)
+  await app.sql("DELETE FROM deliveries WHERE webhook_id = $1 AND sequence > 2", [id])
+  expect(short(await patch(app, whole, id, { status: "ACTIVE" }))).toBe("200")
+  await until("the end of both", async () => (await deliveries(id)).every(({ status }) => status !== "HELD"))
+  expect((await deliveries(id)).map(({ reason, status, vault: of }) => [of, status, reason])).toEqual([
+    ["vault_a", "DELIVERED", null],
+    [null, "CANCELED", "MANUAL"]
+  ])
+  expect(vaultsAt("/unseen")).toEqual(["vault_a"])
+})
+
 test("deliveries that a paused webhook held are canceled in their turn", async () => {
   const { id } = await create(app, whole, { url: receiver.url("/paused"), eventKinds: ["transaction.confirmed"], status: "PAUSED" })
   await app.feed([transaction("vault_a", 21), transaction("vault_b", 22)])

@@ -89,12 +89,17 @@ def copy_vault(client: Operations, vault_id: str) -> VaultCopy:
 
 
 def catch_up(client: Operations, copy: VaultCopy) -> None:
-    """Applies everything recorded so far, and moves the copy's cursor there."""
+    """Applies everything recorded so far, and moves the copy's cursor there.
+
+    Raises ``not_found`` while the key does not see the vault.
+    """
 
     def read(cursor: str | None) -> EventFeedPage:
         return client.read_event_feed(after=cursor, vault_id=[copy.vault.id], limit=500)
 
     for page in each_page(read, lambda page: page.pagination.next_cursor, copy.resume_cursor):
+        # A page that was read while the key did not see the vault lacks its events.
+        client.get_vault(copy.vault.id)
         for event in page.data:
             copy.apply(event)
         copy.resume_cursor = page.resume_cursor

@@ -1030,7 +1030,9 @@ class TransactionDataPreviousFee(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionDataPrevious(Model):
-    """The fields that changed, with their values before; None for a new transaction"""
+    """The fields that changed, with their values before; None for a new transaction. The two events of a change that leaves
+    confirmed have the same
+    """
 
     status: TransactionStatus | str | None = None
     """pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle.
@@ -1064,7 +1066,9 @@ class TransactionData(Model):
     """The vault in which it occurred"""
     transaction: Transaction
     previous: TransactionDataPrevious | None
-    """The fields that changed, with their values before; None for a new transaction"""
+    """The fields that changed, with their values before; None for a new transaction. The two events of a change that leaves
+    confirmed have the same
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

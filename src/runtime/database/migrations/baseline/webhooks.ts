@@ -27,6 +27,9 @@ CREATE TABLE webhooks (
   -- waiting are sent only if the webhook still covers them.
   moved_at timestamptz,
   moved_to bigint,
+  -- The number of the newest delivery when a caller who sees no event without a vault last changed the URL: those of such events that were
+  -- waiting are not sent.
+  hidden_to bigint,
   UNIQUE (id, organization_id),
   CHECK ((status = 'DISABLED') = (disabled_reason IS NOT NULL)),
   CHECK ((disabled_reason IS NULL) = (disabled_at IS NULL)),
