@@ -139,7 +139,9 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
       }
       if (retryRequested || cancel) break
     }
-    return waitEnded || retryRequested
+    waitEnded ||= retryRequested
+    retryRequested = false
+    return waitEnded
   }
 
   /** The last attempt, and the last one whose wait is over. */
@@ -148,8 +150,6 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
   // A first attempt may have a wait of its own; a delivery that waits for a later one hears of it by the signal that started it.
   const waitEnded = await pause(input.resumed?.waitMs ?? (first ? (waitsMs[0] ?? 0) : 0))
   if (input.resumed !== undefined && waitEnded) after = last
-  // The first step of a workflow that was started to wait only finds the last attempt: a request is for the next step.
-  if (first || input.resumed !== undefined) retryRequested = false
   for (let step = 0; ; step++) {
     // An attempt in flight is finished and recorded, whatever is requested meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
@@ -199,7 +199,6 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
     if (workflowInfo().continueAsNewSuggested && !cancel)
       await continueAsNew<typeof deliver>({ ...input, resumed: { last, waitMs: dueInMs ?? (retryRequested ? 0 : waitMs) } })
     const waitEnded = await pause(waitMs)
-    retryRequested = false
     after = waitEnded && outcome.next !== "in flight" ? last : Math.max(0, last - 1)
   }
 }

@@ -148,19 +148,21 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
                 EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.rank < ${RANK.recovery}
                   AND ${sql.literal(mayBeSent)}) AS live,
                 EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND ${sql.literal(mayBeSent)}) AS sendable`)
-            if (left?.any === true) {
-              // New events pass a queue of which nothing may be sent. That ends its hold, but says nothing of the endpoint.
-              if (queue.down && !left.sendable) yield* released(webhookId, queue)
-              yield* sql`
-                UPDATE webhook_queues SET live = ${left.live}, down = down AND ${left.sendable},
-                  down_at = CASE WHEN ${left.sendable} OR NOT down THEN down_at END,
-                  due = CASE WHEN ${left.sendable} THEN clock_timestamp() END WHERE webhook_id = ${webhookId}`
-              return left.sendable ? ("changed" as const) : ("waits for a recovery" as const)
+            if (left?.sendable === true) {
+              yield* sql`UPDATE webhook_queues SET live = ${left.live}, due = clock_timestamp() WHERE webhook_id = ${webhookId}`
+              return "changed" as const
             }
-            yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
             const { delivered, down, downAt, noticed } = queue
             yield* released(webhookId, queue)
             if (downAt !== null && noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
+            if (left?.any === true) {
+              // New events pass a queue of which nothing may be sent. That ends its hold, but if the endpoint was down, says nothing of it.
+              yield* sql`
+                UPDATE webhook_queues SET live = false, down = false, down_at = NULL, noticed = noticed AND down, delivered = 0, due = NULL
+                WHERE webhook_id = ${webhookId}`
+              return "waits for a recovery" as const
+            }
+            yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
             return "ended" as const
           })
         ),

@@ -15,6 +15,7 @@ import { CHANNEL } from "../log/EventLog.ts"
 import type { Place } from "./cursor.ts"
 import { type FeedFilter, idsFrom, placeOf } from "./FeedRepo.ts"
 import { FeedRow, feedColumns } from "./FeedRow.ts"
+import { seenBy } from "./seenBy.ts"
 import { LONGEST_WRITE } from "./streamEnd.ts"
 
 /** Longest and shortest poll interval while a reader waits, in ms. */
@@ -117,12 +118,10 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       }
     })
 
-    const entitiesOf = ({ audience, entityId }: Row) => [entityId, ...(audience ?? [])]
-
     /** Which of the users have the Developer role on which of the vaults, and access to which of the entities. */
     const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
       const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
-      const entityIds = [...new Set(rows.flatMap((row) => (row.vaultId === null ? entitiesOf(row) : [])))]
+      const entityIds = [...new Set(rows.flatMap((row) => (row.vaultId === null ? [row.entityId, ...(row.audience ?? [])] : [])))]
       const found = yield* decodeAccess(sql`
         SELECT user_id AS "userId", vault_id AS id FROM vault_roles
         WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
@@ -132,35 +131,6 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const idsOf = Map.groupBy(found, ({ userId }) => userId)
       return new Map(userIds.map((userId) => [userId, new Set(idsOf.get(userId)?.map(({ id }) => id))]))
     })
-
-    /**
-     * The rows that readers see, by caller: Decision D-9 on rows of the caller's own organization. Many readers are of one caller, and
-     * many events of one audience, each of which is checked once.
-     */
-    const seenBy = (readers: Iterable<Waiting>, rows: ReadonlyArray<Row>, access: ReadonlyMap<string, ReadonlySet<string>>) => {
-      const audiences = new Map(rows.map((row) => [row, row.audience?.join(" ") ?? ""]))
-      const seen = new Map<string, ReadonlySet<Row>>()
-      for (const { principal } of readers) {
-        const { isOwner, userId, vaultAllowlist } = principal
-        const caller = callerOf(principal)
-        if (seen.has(caller)) continue
-        const ids = access.get(userId) ?? new Set()
-        const allowed = vaultAllowlist === null ? undefined : new Set(vaultAllowlist)
-        const reached = new Map<string, boolean>()
-        const reaches = (row: Row) => {
-          const key = audiences.get(row) ?? ""
-          const known = reached.get(key) ?? row.audience?.every((id) => ids.has(id)) ?? true
-          reached.set(key, known)
-          return known && ids.has(row.entityId)
-        }
-        const sees = (row: Row) =>
-          row.vaultId === null
-            ? allowed === undefined && (isOwner || reaches(row))
-            : ids.has(row.vaultId) && (allowed === undefined || allowed.has(row.vaultId))
-        seen.set(caller, new Set(rows.filter(sees)))
-      }
-      return seen
-    }
 
     const sendAway = ({ waiting }: Followed) => {
       for (const one of [...waiting]) {
@@ -194,7 +164,13 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       // Positions are dense, so the last row has the position up to which this reads.
       const [last] = rows.slice(-1)
       const place = until === end || last === undefined ? { position: until, at, id: last?.id ?? null } : placeOf(last)
-      const seenRows = seenBy(all, rows, yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows))
+      const access = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
+      // Not of those that were refused, whose access is that of before.
+      const seenRows = seenBy(
+        [...all.intersection(followed.waiting)].map(({ principal }) => principal),
+        rows,
+        access
+      )
       let reached: Place = place
       for (const one of followed.waiting) {
         if (one.place.position >= until) continue

@@ -1,12 +1,13 @@
 /** The cost and robustness of following the feed: one poll for all readers, none without readers, and broken connections. C-1. */
 import { beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
+import net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { followEvents } from "../../../src/client/index.ts"
 import { useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
-import { smallest, transaction } from "../../support/records.ts"
+import { smallest, transaction, user, vault } from "../../support/records.ts"
 
 const statements = path.join(os.tmpdir(), `custody-follower-${process.pid}.jsonl`)
 const app = useApp(["api"], { EXPLAIN_TO: statements })
@@ -94,4 +95,34 @@ test("a follower misses nothing after the listening connection broke", async () 
   expect(received).toEqual(hashes)
   await until("a new connection", async () => (await pids()).some((pid) => !before.includes(pid)))
   stop.abort()
+})
+
+test("a refused stream says nothing of what another stream of its key sees", async () => {
+  await app.feed([vault("vault_c", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_c"])], { "x-record-events": "none" })
+  const of = async (localAddress: string, secret: string) => {
+    const { hostname, port } = new URL(app.main?.baseUrl ?? "")
+    const socket = net.connect({ host: hostname, port: Number(port), localAddress })
+    const stream = { text: "", close: () => socket.destroy() }
+    socket.on("data", (chunk) => {
+      stream.text += String(chunk)
+    })
+    socket.write(`GET /v1/event-feed/stream?from=now HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${secret}\r\n\r\n`)
+    await until("the stream", () => stream.text.includes(": at "))
+    return stream
+  }
+  for (const [number, before, after] of [
+    [1, null, "{vault_a}"],
+    [2, "{vault_a}", null]
+  ] as const) {
+    const { key: made, secret } = await app.key("user_a", before === null ? {} : { vaultIds: ["vault_a"] })
+    const streams = [await of("127.0.0.2", secret), await of("127.0.0.1", secret)]
+    // One edit excludes the first one's address, and changes what the other one sees.
+    await app.sql("UPDATE api_keys SET ip_allowlist = '{127.0.0.1/32}', vault_ids = $2::text[] WHERE id = $1", [made.id, after])
+    const [seen, other] = [transaction("vault_a", 100 + number), transaction("vault_c", 200 + number)]
+    await app.feed([other, seen])
+    await until("the event", () => streams[1]?.text.includes(String(seen.hash)))
+    expect([number, streams[1]?.text.includes(String(other.hash))]).toEqual([number, after === null])
+    expect(streams[0]?.text).not.toContain(String(seen.hash))
+    for (const stream of streams) stream.close()
+  }
 })

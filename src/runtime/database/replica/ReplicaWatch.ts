@@ -37,24 +37,24 @@ const PrimaryRow = Schema.Struct({
   flushed: Schema.Number,
   cluster: Schema.String,
   timeline: Schema.NullOr(Schema.String),
-  beat: Schema.NullOr(Schema.String)
+  beats: Schema.Array(Schema.String)
 })
 const ReplicaRow = Schema.Struct({
   position: Schema.NullOr(Schema.Number),
-  beat: Schema.NullOr(Schema.String),
+  beats: Schema.Array(Schema.String),
   standby: Schema.Boolean,
   cluster: Schema.String,
   pooled: Schema.Boolean
 })
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
-/** The latest heartbeat of one of the service's processes. */
-const BEAT = "(SELECT id || ' ' || extract(epoch FROM seen_at) FROM processes ORDER BY id LIMIT 1) AS beat"
+/** The latest heartbeat of each of the service's processes. */
+const BEATS = "ARRAY(SELECT id || ' ' || extract(epoch FROM seen_at) FROM processes LIMIT 100) AS beats"
 /** The timeline of the write-ahead log of a primary: each failover begins another. */
 export const TIMELINE = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END"
 const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed,
-  ${CLUSTER}, ${TIMELINE} AS timeline, ${BEAT}`
-const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${BEAT},
+  ${CLUSTER}, ${TIMELINE} AS timeline, ${BEATS}`
+const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${BEATS},
   ${LOST_SETTINGS} AS pooled`
 
 /** The first row of a statement. Fails if the server does not answer in time. */
@@ -74,14 +74,14 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
   Effect.gen(function* () {
     const primary = yield* acquirePool(primaryUrl, shape)
     const replica = yield* acquirePool(replicaUrl, shape)
-    /** Flushed positions of the primary on this timeline, each with the time before its check and the heartbeat, oldest first. */
-    const seen: Array<{ readonly at: number; readonly flushed: number; readonly beat: string | null }> = []
+    /** Flushed positions of the primary on this timeline, each with the time before its check and the heartbeats, oldest first. */
+    const seen: Array<{ readonly at: number; readonly flushed: number; readonly beats: ReadonlyArray<string> }> = []
     let cluster: string | undefined,
       timeline: string | null | undefined,
-      /** The heartbeat that was there when the timeline was first seen: it may be of the one before. */
-      inherited: string | null = null,
+      /** The heartbeats that were there when the timeline was first seen: they may be of the one before. */
+      inherited: ReadonlySet<string> = new Set(),
       failedOver = false,
-      beat: string | null = null
+      beats: ReadonlyArray<string> = []
     let position: number | string = "It has not responded yet",
       freshAt = Number.NEGATIVE_INFINITY
 
@@ -97,7 +97,7 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     const read = Effect.match(askReplica(replica), {
       onFailure: (error) => (rejectedSettings(error) ? POOLED : "It cannot be reached"),
       onSuccess: (row) => {
-        beat = row.beat
+        beats = row.beats
         return positionOf(row)
       }
     })
@@ -116,15 +116,16 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
       if (now !== undefined && now.timeline !== timeline) {
         failedOver ||= timeline !== undefined
         timeline = now.timeline
-        inherited = now.beat
+        inherited = new Set(now.beats)
         seen.length = 0
         freshAt = Number.NEGATIVE_INFINITY
       }
       // After a failover, a replica may have replayed changes that the new primary never had.
       if (typeof position === "number" && now !== undefined && position > now.inserted) position = "It is ahead of the primary"
-      if (now !== undefined) seen.push({ at, flushed: now.flushed, beat: now.beat })
+      if (now !== undefined) seen.push({ at, flushed: now.flushed, beats: now.beats })
       // Without rate limits and workers, there are no heartbeats.
-      const follows = now?.beat === null ? !failedOver : beat !== inherited && seen.some((one) => one.beat === beat)
+      const known = new Set(seen.flatMap((one) => one.beats)).difference(inherited)
+      const follows = now?.beats.length === 0 ? !failedOver : beats.some((one) => known.has(one))
       if (typeof position !== "number") freshAt = Number.NEGATIVE_INFINITY
       else if (follows) for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
       if (seen.length > KEPT) seen.shift()
