@@ -155,9 +155,8 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       take: number
     ) {
       const { kind, status } = filter
-      // An event without a vault needs a key without an allowlist. An owner sees them all.
-      const others = principal.vaultAllowlist === null
-      const end = others && !principal.isOwner ? yield* searchedTo(webhookId, all) : null
+      // An owner sees every event without a vault, unless the key has an allowlist.
+      const end = principal.isOwner && principal.vaultAllowlist === null ? null : yield* searchedTo(webhookId, all)
       const common = end === null ? all : sql`${all} AND (d.created_at, d.id) >= (${end[0]}::timestamptz, ${end[1]})`
       const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) => {
         const vault = sql`(d.webhook_id || '/' || coalesce(d.vault_id, ''))`
@@ -175,7 +174,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
             SELECT visible.* FROM vault_roles r CROSS JOIN LATERAL (${keys(sql`r.vault_id`, sql`AND d.event_id >= ${oldestId("evt")}`)}) visible
             WHERE r.user_id = ${principal.userId}
               AND ${allows(sql, principal.vaultAllowlist, sql.literal("r.vault_id"))}
-            ${others ? sql`UNION ALL (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})` : sql.literal("")}
+            UNION ALL (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})
           ) visible ORDER BY created_at DESC, id DESC LIMIT ${take}`)
       return { ids: found.map(({ id }) => id), place: found.length < take ? end : null }
     })
