@@ -58,7 +58,7 @@ export const applyEvent = (copy: VaultCopy, event: WebhookEvent): void => {
 export const catchUp = async (custody: Copier, copy: VaultCopy): Promise<void> => {
   const read = (cursor = copy.resumeCursor) => custody.readEventFeed({ after: cursor, vaultId: [copy.vault.id], limit: 500 })
   for await (const page of eachPage(read, copy.resumeCursor)) {
-    // A page that was read while the key did not see the vault lacks its events.
+    // A page skips events of a vault that the key does not see.
     await custody.getVault(copy.vault.id)
     for (const event of page.data) applyEvent(copy, event)
     copy.resumeCursor = page.resumeCursor

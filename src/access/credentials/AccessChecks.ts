@@ -25,12 +25,14 @@ export const sessionIsOver = (sql: SqlClient.SqlClient) => sql`(s.expires_at <= 
 const Row = Schema.Struct({
   id: Schema.String,
   scopes: Schema.Array(Schema.String),
-  /** Of the key's allowlist; null for a session. Not the row's version: numbers of transactions repeat after a failover. */
+  /** Of the key's allowlist; null for a session. */
   version: Schema.NullOr(Schema.String),
   isOwner: Schema.Boolean,
   ipAllowlist: Schema.Array(Schema.String)
 })
 const Allowlist = Schema.Struct({ id: Schema.String, version: Schema.String, vaultIds: Schema.NullOr(Schema.Array(Schema.String)) })
+/** The version of a key's allowlist. Not that of its row: numbers of transactions repeat after a failover. */
+const VERSION = "concat(cardinality(k.vault_ids), ' ', hash_array_extended(k.vault_ids, 0)) AS version"
 const decode = decodeRows(Row),
   decodeAllowlists = decodeRows(Allowlist)
 
@@ -46,7 +48,7 @@ export class AccessChecks extends Effect.Service<AccessChecks>()("custody/Access
       const changed = rows.flatMap(({ id, version }) => (version === null || known.get(id)?.version === version ? [] : id))
       if (changed.length > 0) {
         const read = yield* decodeAllowlists(sql`
-          SELECT id, concat(cardinality(vault_ids), ' ', hash_array_extended(vault_ids, 0)) AS version, vault_ids AS "vaultIds" FROM api_keys WHERE id = ANY(${changed}::text[])`)
+          SELECT k.id, ${sql.literal(VERSION)}, k.vault_ids AS "vaultIds" FROM api_keys k WHERE k.id = ANY(${changed}::text[])`)
         for (const row of read) {
           allowlists.set(row.id, row)
           known.set(row.id, row)
@@ -66,7 +68,7 @@ export class AccessChecks extends Effect.Service<AccessChecks>()("custody/Access
           const keyIds = [...new Set(principals.flatMap(({ keyId }) => keyId ?? []))]
           const sessionIds = [...new Set(principals.flatMap(({ sessionId }) => sessionId ?? []))]
           const found = decode(sql`
-            SELECT k.id, k.scopes, concat(cardinality(k.vault_ids), ' ', hash_array_extended(k.vault_ids, 0)) AS version, k.ip_allowlist AS "ipAllowlist", u.organization_role = 'owner' AS "isOwner"
+            SELECT k.id, k.scopes, ${sql.literal(VERSION)}, k.ip_allowlist AS "ipAllowlist", u.organization_role = 'owner' AS "isOwner"
             FROM api_keys k JOIN users u ON u.id = k.user_id
             WHERE k.id = ANY(${keyIds}::text[]) AND k.revoked_at IS NULL AND u.status = 'active'
               AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())

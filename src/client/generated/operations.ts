@@ -457,7 +457,7 @@ export interface Operations {
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
   getEvent(eventId: string, options?: RequestOptions): Promise<WebhookEventDetail>
-  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. A page passes what the key cannot see at that moment. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
+  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. A page skips what the key cannot see at that moment. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
   readEventFeed(query?: ReadEventFeedQuery, options?: RequestOptions): Promise<EventFeedPage>
   /** List a webhook's deliveries. Delivery history with every attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>

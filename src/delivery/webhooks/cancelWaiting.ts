@@ -37,7 +37,7 @@ const DISPATCHING = "1 minute"
  * it must not be sent to the new URL. It is canceled in its turn.
  */
 const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
-  (w.moved_at IS NOT NULL AND d.vault_id IS NULL AND d.sequence <= w.hidden_to
+  (d.vault_id IS NULL AND d.sequence <= w.hidden_to
     OR w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
     AND (d.sequence <= w.moved_to OR d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END))`
 
@@ -140,7 +140,7 @@ export const runCancellation = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
   return { done, started } satisfies Canceled
 })
 
-/** Cancels the waiting deliveries that `which` selects from `deliveries d`, in the transaction of a change. */
+/** Cancels the waiting deliveries that `which` selects from `deliveries d`. Not for a transaction that others wait for: there may be many. */
 export const cancelWaiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) {
   for (let last = "-infinity"; ; ) {
     const part = yield* cancelPart(sql, webhookId, "MANUAL", last, which)

@@ -83,7 +83,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .annotate(
         OpenApi.Description,
         "The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued " +
-          "appears exactly once after it, and nothing is ever recorded before it. A page passes what the key cannot see at that moment. A key can have 20 requests that wait for events."
+          "appears exactly once after it, and nothing is ever recorded before it. A page skips what the key cannot see at that moment. A key can have 20 requests that wait for events."
       )
   )
   .add(

@@ -98,7 +98,7 @@ def catch_up(client: Operations, copy: VaultCopy) -> None:
         return client.read_event_feed(after=cursor, vault_id=[copy.vault.id], limit=500)
 
     for page in each_page(read, lambda page: page.pagination.next_cursor, copy.resume_cursor):
-        # A page that was read while the key did not see the vault lacks its events.
+        # A page skips events of a vault that the key does not see.
         client.get_vault(copy.vault.id)
         for event in page.data:
             copy.apply(event)

@@ -37,11 +37,11 @@ const PrimaryRow = Schema.Struct({
   flushed: Schema.Number,
   cluster: Schema.String,
   timeline: Schema.NullOr(Schema.String),
-  beats: Schema.Array(Schema.String)
+  heartbeats: Schema.Array(Schema.String)
 })
 const ReplicaRow = Schema.Struct({
   position: Schema.NullOr(Schema.Number),
-  beats: Schema.Array(Schema.String),
+  heartbeats: Schema.Array(Schema.String),
   standby: Schema.Boolean,
   cluster: Schema.String,
   pooled: Schema.Boolean
@@ -49,12 +49,12 @@ const ReplicaRow = Schema.Struct({
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
 /** The latest heartbeat of each of the service's processes. */
-const BEATS = "ARRAY(SELECT id || ' ' || extract(epoch FROM seen_at) FROM processes LIMIT 100) AS beats"
+const HEARTBEATS = "ARRAY(SELECT id || ' ' || extract(epoch FROM seen_at) FROM processes LIMIT 100) AS heartbeats"
 /** The timeline of the write-ahead log of a primary: each failover begins another. */
 export const TIMELINE = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END"
 const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed,
-  ${CLUSTER}, ${TIMELINE} AS timeline, ${BEATS}`
-const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${BEATS},
+  ${CLUSTER}, ${TIMELINE} AS timeline, ${HEARTBEATS}`
+const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}, ${HEARTBEATS},
   ${LOST_SETTINGS} AS pooled`
 
 /** The first row of a statement. Fails if the server does not answer in time. */
@@ -75,13 +75,13 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     const primary = yield* acquirePool(primaryUrl, shape)
     const replica = yield* acquirePool(replicaUrl, shape)
     /** Flushed positions of the primary on this timeline, each with the time before its check and the heartbeats, oldest first. */
-    const seen: Array<{ readonly at: number; readonly flushed: number; readonly beats: ReadonlyArray<string> }> = []
+    const seen: Array<{ readonly at: number; readonly flushed: number; readonly heartbeats: ReadonlyArray<string> }> = []
     let cluster: string | undefined,
       timeline: string | null | undefined,
       /** The heartbeats that were there when the timeline was first seen: they may be of the one before. */
       inherited: ReadonlySet<string> = new Set(),
       failedOver = false,
-      beats: ReadonlyArray<string> = []
+      heartbeats: ReadonlyArray<string> = []
     let position: number | string = "It has not responded yet",
       freshAt = Number.NEGATIVE_INFINITY
 
@@ -97,7 +97,7 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     const read = Effect.match(askReplica(replica), {
       onFailure: (error) => (rejectedSettings(error) ? POOLED : "It cannot be reached"),
       onSuccess: (row) => {
-        beats = row.beats
+        heartbeats = row.heartbeats
         return positionOf(row)
       }
     })
@@ -116,16 +116,16 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
       if (now !== undefined && now.timeline !== timeline) {
         failedOver ||= timeline !== undefined
         timeline = now.timeline
-        inherited = new Set(now.beats)
+        inherited = new Set(now.heartbeats)
         seen.length = 0
         freshAt = Number.NEGATIVE_INFINITY
       }
       // After a failover, a replica may have replayed changes that the new primary never had.
       if (typeof position === "number" && now !== undefined && position > now.inserted) position = "It is ahead of the primary"
-      if (now !== undefined) seen.push({ at, flushed: now.flushed, beats: now.beats })
+      if (now !== undefined) seen.push({ at, flushed: now.flushed, heartbeats: now.heartbeats })
       // Without rate limits and workers, there are no heartbeats.
-      const known = new Set(seen.flatMap((one) => one.beats)).difference(inherited)
-      const follows = now?.beats.length === 0 ? !failedOver : beats.some((one) => known.has(one))
+      const known = new Set(seen.flatMap((one) => one.heartbeats)).difference(inherited)
+      const follows = now?.heartbeats.length === 0 ? !failedOver : heartbeats.some((one) => known.has(one))
       if (typeof position !== "number") freshAt = Number.NEGATIVE_INFINITY
       else if (follows) for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
       if (seen.length > KEPT) seen.shift()
