@@ -14,6 +14,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import { addressOf, requireOrigin } from "../server/origin.ts"
 import { PortalPool } from "../server/PortalPool.ts"
 import type { Auth, Claims } from "./auth.ts"
+import { followAddress } from "./followAddress.ts"
 
 /** Id of the identity provider in accounts, and in its redirect URI. */
 const PROVIDER = "oidc"
@@ -63,27 +64,6 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         : { id: PROVIDER, issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
-     * Updates sign-in addresses from the record feed, for an address in lower case. If it now belongs to somebody else, the old
-     * account loses it and the new holder's account gets it, unless the record feed gives it to two users.
-     */
-    const follow = (email: string) =>
-      sql
-        .withTransaction(
-          Effect.gen(function* () {
-            yield* sql`
-              UPDATE portal_users p SET email = 'moved-' || p.id || '@invalid.example', updated_at = now() FROM users u
-              WHERE u.id = p.id AND p.email <> lower(u.email) AND p.id = ANY (ARRAY(
-                SELECT q.id FROM portal_users q WHERE q.email = ${email}
-                UNION ALL SELECT a.id FROM users a WHERE lower(a.email) = ${email}))`
-            yield* sql`
-              UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
-              WHERE u.id = p.id AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = ${email}) AND p.id =
-                (SELECT min(a.id) FROM users a JOIN portal_users q ON q.id = a.id WHERE lower(a.email) = ${email} HAVING count(*) = 1)`
-          })
-        )
-        .pipe(Effect.asVoid, Effect.orDie)
-
-    /**
      * Whether to trust the identity provider's claims for a sign-in, checked each time, even for a linked identity: the
      * address must be verified and be the current one in the record feed for that account. Of its letters, only those of ASCII may
      * differ in case: another, such as the Kelvin sign, can have the lower case of one.
@@ -92,7 +72,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       Effect.gen(function* () {
         if (!verified) return false
         const address = email.toLowerCase()
-        yield* follow(address)
+        yield* followAddress(sql, address)
         const [account] = yield* Effect.orDie(sql`
           SELECT 1 FROM portal_users p JOIN users u ON u.id = p.id
           WHERE p.email = ${address} AND lower(u.email COLLATE "C") = lower(${email} COLLATE "C") AND u.status = 'active'
@@ -169,8 +149,6 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
     }
 
     return {
-      follow,
-
       /** The identity provider's name, null without one. */
       provider: provider === undefined ? null : new URL(provider.issuer).hostname,
 

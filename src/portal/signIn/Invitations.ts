@@ -14,6 +14,7 @@ import { databaseTime } from "../../runtime/database/databaseTime.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
+import { followAddress } from "./followAddress.ts"
 
 /** Default validity of an invitation. */
 export const VALIDITY = Duration.hours(72)
@@ -46,10 +47,10 @@ const decodeInvited = decodeRows(Schema.Struct({ id: Schema.String, ...Invited.f
     Schema.Struct({
       name: Schema.String,
       email: Schema.String,
+      address: Schema.String,
       status: Schema.String,
       deleting: Schema.Boolean,
-      known: Schema.Boolean,
-      taken: Schema.Boolean
+      known: Schema.Boolean
     })
   ),
   decodeWaits = decodeRows(Schema.Struct({ waitS: Schema.Number }))
@@ -82,14 +83,15 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         const refuse = (message: string) => new InvalidInvitation({ message })
         // The row is locked, so that of two concurrent invitations the later one also ends the earlier.
         const [user] = yield* decodeUsers(sql`
-          SELECT u.name, u.email, u.status, o.deleting_at IS NOT NULL AS deleting,
-            EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
-            EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
+          SELECT u.name, u.email, lower(u.email) AS address, u.status, o.deleting_at IS NOT NULL AS deleting,
+            EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known
           FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR NO KEY UPDATE OF u`)
         if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
         if (user.deleting) return yield* refuse(`The organization of the user ${userId} is being deleted.`)
-        if (user.taken) return yield* refuse(`Another account uses ${user.email}; each account needs its own e-mail address.`)
+        yield* followAddress(sql, user.address)
+        const taken = yield* sql`SELECT 1 FROM portal_users WHERE email = ${user.address} AND id <> ${userId}`
+        if (taken.length > 0) return yield* refuse(`Another account uses ${user.email}; each account needs its own e-mail address.`)
         if (user.known && options.reset === false) {
           return yield* refuse(
             `The user ${userId} already has an account. Use --reset to let them choose a new password and second factor.`
@@ -112,7 +114,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
         yield* sql`
           INSERT INTO portal_invitations (id, user_id, email, token_hash, reset, expires_at)
-          VALUES (${Id.make("inv")}, ${userId}, lower(${user.email}), ${hash(token)}, ${options.reset !== false}, ${expiresAt}::timestamptz)`
+          VALUES (${Id.make("inv")}, ${userId}, ${user.address}, ${hash(token)}, ${options.reset !== false}, ${expiresAt}::timestamptz)`
         yield* recordOfUser(sql, userId, actor, "account.invited", { reset: { old: null, new: options.reset } })
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),
@@ -128,6 +130,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
             const [invited] = yield* find(token, true)
             if (invited === undefined) return yield* invalid()
             const { email, id, name, userId } = invited
+            yield* followAddress(sql, email)
             if (invited.reset) yield* sql`DELETE FROM portal_users WHERE id = ${userId}`
             const made = yield* sql`
               INSERT INTO portal_users (id, name, email, email_verified) VALUES (${userId}, ${name}, ${email}, true)

@@ -20,6 +20,7 @@ import { Settings } from "../../runtime/settings/Settings.ts"
 import * as Id from "../../values/Id.ts"
 import { addressOf } from "../server/origin.ts"
 import { noteChange } from "./changeNotice.ts"
+import { followAddress } from "./followAddress.ts"
 import { Identity } from "./Identity.ts"
 import { lockAccount } from "./lockAccount.ts"
 import { PasswordWork } from "./PasswordWork.ts"
@@ -66,7 +67,7 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
     const sessions = yield* Sessions
     const work = yield* PasswordWork
     const { send } = yield* Mailer
-    const { follow, provider } = yield* Identity
+    const { provider } = yield* Identity
     // From the settings: nothing in a request decides where a link leads.
     const portal = addressOf(yield* Settings)
     const isOffered = send !== undefined && URL.canParse(portal)
@@ -162,7 +163,7 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
       request: (email: string) =>
         Effect.gen(function* () {
           if (send === undefined || !isOffered) return yield* refused()
-          yield* follow(email)
+          yield* followAddress(sql, email)
           const [account] = yield* Effect.orDie(find({ email }))
           if (account !== undefined) yield* Effect.forkDaemon(sendTo(account, send))
         }),

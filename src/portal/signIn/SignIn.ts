@@ -15,6 +15,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { isFamiliar } from "./familiarNetworks.ts"
+import { followAddress } from "./followAddress.ts"
 import { type Answer, Identity, refused } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
@@ -111,7 +112,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
 
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
-        yield* identity.follow(email)
+        yield* followAddress(sql, email)
         const [account] = yield* Effect.orDie(
           decodeAccounts(sql`
             SELECT p.id, a.password FROM portal_users p JOIN users u ON u.id = p.id
