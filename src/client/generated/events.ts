@@ -295,7 +295,7 @@ export interface EventData {
     readonly vaultId: string
     readonly vault: Vault
   }
-  /** A vault's label or networks changed */
+  /** A vault's label or networks changed, or it moved to another entity: an event of both */
   readonly "vault.updated": {
     /** The vault in which it occurred */
     readonly vaultId: string

@@ -256,7 +256,9 @@ const vault = (
   if (given < row.givenAt) return "stale"
   state.vaults.change(id, { ...row, givenAt: given })
   const kind = known === undefined ? "vault.created" : "vault.updated"
-  return [event(kind, row, date, { vaultId: id, vault: { id, entityId, label, networks, createdAt } })]
+  const change = (owner: Vault) => event(kind, owner, date, { vaultId: id, vault: { id, entityId, label, networks, createdAt } })
+  // Who follows the former entity learns that the vault has left it.
+  return known === undefined || known.entityId === entityId ? [change(row)] : [change(known), change(row)]
 }
 
 const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurrence<K>["data"]): Occurrence<K> => ({

@@ -65,7 +65,11 @@ export const kinds = {
   ),
   "balance.updated": define("vault", "A settled balance changed", Schema.Struct({ vaultId, balance: Balance })),
   "vault.created": define("vault", "A vault was created", Schema.Struct({ vaultId, vault: Vault })),
-  "vault.updated": define("vault", "A vault's label or networks changed", Schema.Struct({ vaultId, vault: Vault })),
+  "vault.updated": define(
+    "vault",
+    "A vault's label or networks changed, or it moved to another entity: an event of both",
+    Schema.Struct({ vaultId, vault: Vault })
+  ),
   "statement.sealed": define("vault", "The statement of a day was sealed", statement),
   "statement.revised": define("vault", "Late records changed a sealed day: its statement has another revision", statement),
   "webhook.disabled": define(

@@ -249,3 +249,33 @@ describe("GET /v1/webhook-events/{eventId}/deliveries", () => {
       expect((await app.get(`/v1/webhook-events/${event.id}/deliveries?${query}`, own)).json.code).toBe("unknown_parameter")
   })
 })
+
+test("a vault's move to another entity is sent to the webhooks of both", async () => {
+  const made = [hook("/left", [0], { vaultIds: ["vault_2"] }), hook("/joined", [1])]
+  for (const { entityIds, path, vaultIds } of made) {
+    const { status } = await app.request("POST", "/v1/webhooks", {
+      key,
+      body: {
+        entityIds,
+        vaultIds,
+        url: receiver.url(path),
+        eventKinds: ["vault.updated", "vault.created"],
+        notificationEmail: "ops@example.com"
+      }
+    })
+    expect(status).toBe(201)
+  }
+  await app.feed([vault("vault_2", "entity_1"), vault("vault_2", "entity_1", { label: "Joined" })])
+  const sent = (path: string) =>
+    receiver
+      .to(path)
+      .map(({ body }) => JSON.parse(String(body)))
+      .sort((a, b) => a.id.localeCompare(b.id))
+  await until("the deliveries", () => sent("/joined").length === 2)
+  await until("the delivery to the former entity", () => sent("/left").length === 1)
+  expect([...sent("/left"), ...sent("/joined")].map(({ data, entityId }) => [entityId, data.vault.entityId, data.vault.label])).toEqual([
+    ["entity_0", "entity_1", "vault_2"],
+    ["entity_1", "entity_1", "vault_2"],
+    ["entity_1", "entity_1", "Joined"]
+  ])
+})

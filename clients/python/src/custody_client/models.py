@@ -1186,7 +1186,7 @@ class VaultCreatedEvent(Event, kind="vault.created", version=1):
 
 @dataclass(frozen=True, kw_only=True)
 class VaultUpdatedEvent(Event, kind="vault.updated", version=1):
-    """A vault's label or networks changed"""
+    """A vault's label or networks changed, or it moved to another entity: an event of both"""
 
     kind: Literal["vault.updated"]
     vault_ids: list[str]
