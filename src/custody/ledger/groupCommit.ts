@@ -17,7 +17,7 @@ import type { LedgerCatalog } from "./LedgerCatalog.ts"
 import { mark, type State, undo } from "./LedgerState.ts"
 import type { Fault, Record } from "./Record.ts"
 import { load } from "./readState.ts"
-import { write } from "./writeState.ts"
+import { keepFormerEntities, write } from "./writeState.ts"
 
 /** Most stale lines that a response names. */
 export const NAMED = 100
@@ -161,6 +161,7 @@ export const groupCommit = (
       }
       const ids = EventLog.identify(streams, occurrences)
       yield* write(sql, state)
+      yield* keepFormerEntities(sql, state, occurrences)
       const created = occurrences.filter(({ organizationId }) => !streams.of.has(organizationId))
       const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
       yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences, ids)

@@ -8,6 +8,8 @@ import { Effect } from "effect"
 import { changed, PLATFORM, record, SERVICE } from "../../access/audit/AuditTrail.ts"
 import { endSignIns } from "../../access/credentials/endSignIns.ts"
 import { revokeKeys } from "../../access/keys/revokeKeys.ts"
+import type { Occurrence } from "../../events/log/Envelope.ts"
+import type { Kind } from "../../events/log/Kind.ts"
 import * as Id from "../../values/Id.ts"
 import { transactionJson, transactionStateJson } from "../../values/Vault.ts"
 import { heldAssets, noteLateChanges, writeBalances } from "./applyBalance.ts"
@@ -69,6 +71,18 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   yield* writeBalances(sql, state)
   yield* noteLateChanges(sql, state)
 })
+
+/** Keeps entities that vaults belonged to within the batch only, of which it has events: the table's trigger sees the last one. */
+export const keepFormerEntities = (sql: SqlClient.SqlClient, state: State, occurrences: ReadonlyArray<Occurrence<Kind>>) => {
+  const former = occurrences.filter(({ entityId, vaultId }) => vaultId !== null && state.vaults.get(vaultId)?.entityId !== entityId)
+  return former.length === 0
+    ? Effect.void
+    : sql`
+        INSERT INTO vault_entities (vault_id, entity_id, until)
+        SELECT DISTINCT vault_id, entity_id, now()
+        FROM unnest(${former.map((_) => _.vaultId)}::text[], ${former.map((_) => _.entityId)}::text[]) AS f (vault_id, entity_id)
+        ON CONFLICT (vault_id, entity_id) DO UPDATE SET until = excluded.until`
+}
 
 /** The present rows of transactions, and the states that they had before. C-9. */
 const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
