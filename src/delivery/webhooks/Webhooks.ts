@@ -32,7 +32,7 @@ import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import { type CreateWebhook, type RotateSecret, type UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
-import { requireReadableKinds, requireWebhookScope, seesAll } from "./webhookScope.ts"
+import { requireReadableKinds, requireVaults, requireWebhookScope, seesAll } from "./webhookScope.ts"
 
 const decode = decodeRows(Webhook)
 const decodeCredentials = decodeRows(Schema.Struct({ sealed: Schema.NullOr(Bytes) }))
@@ -121,9 +121,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const resuming = status === "ACTIVE" && known.status === "PAUSED"
       const disabling = status === "DISABLED" && known.status !== "DISABLED"
       const moving = href !== known.url
-      // The URL and the status need the same checks as the filters.
+      // The URL and the status need the same checks as the filters. Who sees the webhook reaches its entities.
       if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling || resuming) {
-        yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
+        yield* requireVaults(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
       const credentials = yield* patchedCredentials(known, patch, href)

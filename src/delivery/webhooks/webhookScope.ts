@@ -7,7 +7,7 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
-import { reachedEntities, reachesEntity, seesEveryVault, seesVault } from "../../access/visibility/visibility.ts"
+import { reachedEntities, seesEveryVault, seesVault } from "../../access/visibility/visibility.ts"
 import { isKind, kinds } from "../../events/log/Kind.ts"
 import { fieldIssue, invalidFields } from "../../http/Body.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -27,35 +27,38 @@ export const seesAll = (sql: SqlClient.SqlClient, principal: PrincipalState, ent
 /** Where a caller finds the entities to name. */
 const LISTED = "see GET /v1/entities"
 
-/** The only entity that the caller reaches, for a body that names none. C-11. */
-const onlyEntity = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, principal: PrincipalState) {
-  const [first, second] = yield* decodeIds(sql`SELECT r.id FROM (${reachedEntities(sql, principal)}) r LIMIT 2`)
-  return first !== undefined && second === undefined
-    ? [first.id]
-    : yield* invalidFields([
-        fieldIssue("entityIds", `must be given, because this API key does not reach exactly one entity: ${LISTED}`, "missing")
-      ])
-})
-
 /**
- * Rejects entities and vaults that the caller cannot see or that do not belong together. Returns the entities: the given ones, or
- * the only one that the caller reaches if none are given.
+ * The entities that a body names, or the only one that the caller reaches if it names none. Rejects those that the caller does not reach:
+ * also a webhook that gets no event of an entity counts against its limit. C-11, D-29.
  */
-export const requireWebhookScope = Effect.fnUntraced(function* (
+const requireEntities = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   principal: PrincipalState,
-  given: ReadonlyArray<string> | undefined,
+  given: ReadonlyArray<string> | undefined
+) {
+  const named = given === undefined ? sql`true` : sql`r.id = ANY(${storable(given)})`
+  const limit = given === undefined ? 2 : given.length
+  const reached = yield* decodeIds(sql`SELECT r.id FROM (${reachedEntities(sql, principal)}) r WHERE ${named} LIMIT ${limit}`)
+  if (given === undefined) {
+    if (reached.length === 1) return reached.map(({ id }) => id)
+    return yield* invalidFields([
+      fieldIssue("entityIds", `must be given, because this API key does not reach exactly one entity: ${LISTED}`, "missing")
+    ])
+  }
+  if (reached.length === given.length) return given
+  return yield* invalidFields([fieldIssue("entityIds", `must list entities that this API key has access to: ${LISTED}`)])
+})
+
+/** Rejects vaults that the caller cannot see or that do not belong to the entities; without vaults, entities with one that the caller cannot see. */
+export const requireVaults = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  principal: PrincipalState,
+  entityIds: ReadonlyArray<string>,
   vaultIds: ReadonlyArray<string> | null
 ) {
-  const entityIds = given ?? (yield* onlyEntity(sql, principal))
-  const reached = yield* sql`
-    SELECT a.id FROM unnest(${storable(entityIds)}::text[]) AS a (id) WHERE ${reachesEntity(sql, principal, sql.literal("a.id"))}`
-  if (reached.length < entityIds.length) {
-    return yield* invalidFields([fieldIssue("entityIds", `must list entities that this API key has access to: ${LISTED}`)])
-  }
   if (vaultIds === null) {
     if (principal.vaultAllowlist === null) {
-      if (yield* seesAll(sql, principal, entityIds)) return entityIds
+      if (yield* seesAll(sql, principal, entityIds)) return
       return yield* invalidFields([
         fieldIssue(
           "vaultIds",
@@ -68,11 +71,17 @@ export const requireWebhookScope = Effect.fnUntraced(function* (
   const seen = yield* sql`
     SELECT v.id FROM vaults v WHERE v.id = ANY(${storable(vaultIds)}) AND v.entity_id = ANY(${entityIds})
       AND ${seesVault(sql, principal, sql.literal("v.id"))}`
-  if (seen.length < vaultIds.length) {
-    return yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
-  }
-  return entityIds
+  if (seen.length < vaultIds.length)
+    yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
 })
+
+/** Checks the scope of a new webhook, and returns its entities. */
+export const requireWebhookScope = (
+  sql: SqlClient.SqlClient,
+  principal: PrincipalState,
+  given: ReadonlyArray<string> | undefined,
+  vaultIds: ReadonlyArray<string> | null
+) => Effect.tap(requireEntities(sql, principal, given), (entityIds) => requireVaults(sql, principal, entityIds, vaultIds))
 
 /**
  * Rejects kinds without a vault for a key with a vault allowlist: it could not read such events, and vault filters do not

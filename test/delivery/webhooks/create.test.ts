@@ -165,6 +165,8 @@ describe("POST /v1/webhooks", () => {
     expect(await refused({ vaultIds: null })).toEqual(["vaultIds invalid"])
     expect(await refused({ vaultIds: ["vault_a", "vault_a2"] })).toEqual(["vaultIds invalid"])
     expect(await refused({ vaultIds: ["vault_a"], eventKinds: ["webhook.disabled"] })).toEqual(["eventKinds invalid"])
+    // It would use up the other entity's number of webhooks.
+    expect(await refused({ entityIds: ["entity_a", "entity_b"], vaultIds: ["vault_a"] })).toEqual(["entityIds invalid"])
     expect((await tryCreate(app, keys.limited, { vaultIds: ["vault_a"] })).status).toBe(201)
   })
 
