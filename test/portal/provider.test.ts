@@ -143,6 +143,15 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   })
 
+  test("who comes back as another user signs in with the same identity", async () => {
+    await app.feed([user("user_again", "org_a", ["vault_a"], { email: "user_b@example.com" })])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_again"), password: null })
+    person = { sub: "p1", email: "user_b@example.com", email_verified: true }
+    const visitor = new Visitor(app)
+    expect(await throughProvider(visitor)).toBe("/portal/")
+    expect((await visitor.get("/api/session")).json.user.id).toBe("user_again")
+  })
+
   test("an address that an account no longer has signs nobody in to it", async () => {
     const people = [user("user_e", "org_a", ["vault_a"]), user("user_f", "org_a", ["vault_a"])] as const
     await app.feed(people)

@@ -79,7 +79,7 @@ export class Passwords extends Effect.Service<Passwords>()("custody/portal/Passw
           EXISTS (SELECT 1 FROM portal_second_factors f WHERE f.user_id = p.id AND f.verified_at IS NOT NULL) AS "hasSecondFactor"
         FROM portal_users p JOIN users u ON u.id = p.id JOIN organizations o ON o.id = u.organization_id
         LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
-        WHERE ${"userId" in by ? sql`p.id = ${by.userId}` : sql`p.email = ${by.email}`}
+        WHERE ${"userId" in by ? sql`p.id = ${by.userId}` : sql`p.email = ${by.email} AND p.email = lower(u.email)`}
           AND u.status = 'active' AND o.deleting_at IS NULL`)
 
     /** The account of a link, with the link's expiry. */

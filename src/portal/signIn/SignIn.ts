@@ -117,7 +117,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           decodeAccounts(sql`
             SELECT p.id, a.password FROM portal_users p JOIN users u ON u.id = p.id
             LEFT JOIN portal_accounts a ON a.user_id = p.id AND a.password IS NOT NULL
-            WHERE p.email = ${email} AND u.status = 'active'`)
+            WHERE p.email = ${email} AND p.email = lower(u.email) AND u.status = 'active'`)
         )
         // The library does the same work for an unknown address.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email

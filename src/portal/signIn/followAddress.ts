@@ -11,7 +11,7 @@ export const followAddress = (sql: SqlClient.SqlClient, email: string) =>
       Effect.gen(function* () {
         yield* sql`
           UPDATE portal_users p SET email = 'moved-' || p.id || '@invalid.example', updated_at = now() FROM users u
-          WHERE u.id = p.id AND (p.email <> lower(u.email) OR u.status <> 'active') AND p.id = ANY (ARRAY(
+          WHERE u.id = p.id AND (p.email <> lower(u.email) OR u.status <> 'active') AND p.email NOT LIKE 'moved-%@invalid.example' AND p.id = ANY (ARRAY(
             SELECT q.id FROM portal_users q WHERE q.email = ${email}
             UNION ALL SELECT a.id FROM users a WHERE lower(a.email) = ${email}))`
         yield* sql`
