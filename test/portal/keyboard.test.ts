@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)("the search", () => {
     return { searched, found: data.map(({ is, label, note }: Found) => `${is}: ${label}, ${note}`) }
   }
   /** Of a chain whose hashes are short. */
-  const short = "7HqJ2vXcTnR5kWpZ8sLdYbGf3uMa"
+  const short = "7HqJ2vXcTnR5kWpZ8sLd+YbGf3uMa="
   const ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
   let hash = "",
     eventId = "",
@@ -171,6 +171,8 @@ describe.skipIf(!hasBrowser)("the search", () => {
       ["hot wal", "names, URLs and ids of vaults", ["vault: Exchange hot wallet, vault_a"]]
     ] as const)
       expect([text, await search(member, text)]).toEqual([text, { searched: expect.stringContaining(searched), found }])
+    const { to } = (await member.get(`/api/search?q=${encodeURIComponent(short)}`)).json.data[0]
+    expect(new URL(to, "https://custody.example.com").searchParams.get("hash")).toBe(short)
   })
 
   test("shows nothing of another organization by a beginning", async () => {

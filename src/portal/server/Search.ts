@@ -58,6 +58,9 @@ const after = (beginning: string): string => `${beginning}\u{10ffff}`
 /** A LIKE pattern for text that contains the input. */
 const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, (one) => `\\${one}`)}%`
 
+/** A hash may be base64, and has no other place in a page's address than its end. */
+const withEncodedHash = (one: Found): Found => ({ ...one, to: one.to.replace(/(?<=&hash=).*/s, encodeURIComponent) })
+
 export class Search extends Effect.Service<Search>()("custody/portal/Search", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -99,7 +102,7 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
         FROM (SELECT n.* FROM transactions n WHERE ${range} LIMIT ${LOOK}) t
         JOIN vaults v ON v.id = t.vault_id
         WHERE ${seesVault(sql, principal, sql.literal("t.vault_id"))}
-        ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`)
+        ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`).pipe(Effect.map((rows) => rows.map(withEncodedHash)))
 
     /** Transactions by a hash or its beginning. */
     const byHash = (principal: PrincipalState, hash: string) =>

@@ -89,7 +89,7 @@ export const ensure = Effect.gen(function* () {
   )
   const wanted = tables.flatMap(([table, prefix]) => [...days].map((day) => ({ table, prefix, day, name: nameOf(table, day) })))
   const found = yield* decodeNames(sql`
-    SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`)
+    SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND pg_table_is_visible(c.oid) AND c.relname = ANY(${wanted.map(({ name }) => name)})`)
   const there = new Set(found.map(({ name }) => name))
   const missing = wanted.filter(({ name }) => !there.has(name))
   if (missing.length === 0) return
