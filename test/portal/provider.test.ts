@@ -143,13 +143,23 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   })
 
-  test("who comes back as another user signs in with the same identity", async () => {
+  test("an identity belongs to the account that has its verified address now", async () => {
     await app.feed([user("user_again", "org_a", ["vault_a"], { email: "user_b@example.com" })])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_again"), password: null })
     person = { sub: "p1", email: "user_b@example.com", email_verified: true }
     const visitor = new Visitor(app)
     expect(await throughProvider(visitor)).toBe("/portal/")
     expect((await visitor.get("/api/session")).json.user.id).toBe("user_again")
+
+    // The address moves on while its account stays.
+    await app.feed([
+      user("user_again", "org_a", ["vault_a"], { email: "desk@example.com" }),
+      user("user_next", "org_a", ["vault_a"], { email: "user_b@example.com" })
+    ])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_next"), password: null })
+    const next = new Visitor(app)
+    expect(await throughProvider(next)).toBe("/portal/")
+    expect((await next.get("/api/session")).json.user.id).toBe("user_next")
   })
 
   test("an address that an account no longer has signs nobody in to it", async () => {

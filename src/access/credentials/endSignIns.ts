@@ -5,14 +5,10 @@ import { Effect } from "effect"
 /** The id of a user's link for a new password. */
 export const passwordLinkId = (userId: string) => `password-reset/${userId}`
 
-/**
- * Ends the user's sessions, link for a new password, unused invitation and identities at the provider, which may be those of
- * the person's next account. Run it in the transaction of the deactivation.
- */
+/** Ends the user's sessions, link for a new password and unused invitation. Run it in the transaction of the deactivation. */
 export const endSignIns = (sql: SqlClient.SqlClient, userId: string) =>
   Effect.all([
     sql`DELETE FROM portal_verifications WHERE id = ${passwordLinkId(userId)}`,
     sql`DELETE FROM portal_sessions WHERE user_id = ${userId}`,
-    sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`,
-    sql`DELETE FROM portal_accounts WHERE user_id = ${userId} AND provider_id <> 'credential'`
+    sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
   ])

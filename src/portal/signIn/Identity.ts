@@ -6,10 +6,11 @@
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect, identity, Redacted, Runtime } from "effect"
+import { Data, Effect, identity, Redacted, Runtime, Schema } from "effect"
 import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { addressOf, requireOrigin } from "../server/origin.ts"
 import { PortalPool } from "../server/PortalPool.ts"
@@ -23,6 +24,8 @@ const PROVIDER = "oidc"
 type Task = "sessions" | "provider"
 /** Longest time of a sign-in at the identity provider between two redirects. */
 const PROVIDER_TIME = "10 seconds"
+
+const decodeAccounts = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** A response of the library. */
 export interface Answer {
@@ -65,21 +68,21 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
     /**
      * Whether to trust the identity provider's claims for a sign-in, checked each time, even for a linked identity: the
-     * address must be verified and be the current one in the record feed for that account. Of its letters, only those of ASCII may
-     * differ in case: another, such as the Kelvin sign, can have the lower case of one.
+     * address must be verified and be the current one in the record feed for an account, to which the identity belongs from then on. Of its
+     * letters, only those of ASCII may differ in case: another, such as the Kelvin sign, can have the lower case of one.
      */
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {
         if (!verified) return false
         const address = email.toLowerCase()
         yield* followAddress(sql, address)
-        const [account] = yield* Effect.orDie(sql`
-          SELECT 1 FROM portal_users p JOIN users u ON u.id = p.id
-          WHERE p.email = ${address} AND lower(u.email COLLATE "C") = lower(${email} COLLATE "C") AND u.status = 'active'
-            AND NOT EXISTS (
-              SELECT 1 FROM portal_accounts a WHERE a.provider_id = ${PROVIDER} AND a.account_id = ${subject} AND a.user_id <> p.id)`)
-        return account !== undefined
-      })
+        const [account] = yield* decodeAccounts(sql`
+          SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id
+          WHERE p.email = ${address} AND lower(u.email COLLATE "C") = lower(${email} COLLATE "C") AND u.status = 'active'`)
+        if (account === undefined) return false
+        yield* sql`DELETE FROM portal_accounts WHERE provider_id = ${PROVIDER} AND account_id = ${subject} AND user_id <> ${account.id}`
+        return true
+      }).pipe(Effect.orDie)
 
     const make = async (task: Task): Promise<Auth> => {
       const { makeAuth } = await import("./auth.ts")
