@@ -1,14 +1,14 @@
 /**
  * Slots of attempts in flight in this process. A webhook has a limited number, so that no endpoint takes the capacity of
- * others, and an organization at most a quarter of all, so that no tenant does. An attempt that finds no slot waits for one
- * for a second, and its delivery then joins its webhook's queue. Decision D-52.
+ * others, and an organization a third as many as are free, so that no tenant does: one alone a quarter of all, four together
+ * hardly more than half, and somebody else always finds some. An attempt that finds no slot waits for one for a second, and its
+ * delivery then joins its webhook's queue. Decision D-52.
  */
 import { Effect } from "effect"
 import { WorkerProcess } from "./WorkerProcess.ts"
 
-/** Attempts in flight in a process, and of one organization. */
+/** Attempts in flight in a process. */
 export const SLOTS = 1_000
-const OF_ORGANIZATION = SLOTS / 4
 
 /** An attempt that asks for a slot. */
 interface Asking {
@@ -42,7 +42,7 @@ export class Slots {
 
   /** Whether the process and the organization have a slot, whatever the webhook has. */
   hasSlot({ organizationId }: Asking): boolean {
-    return this.#all < SLOTS && (this.#organizations.get(organizationId) ?? 0) < OF_ORGANIZATION
+    return (this.#organizations.get(organizationId) ?? 0) < (SLOTS - this.#all) / 3
   }
 
   #take(asking: Asking): Release {

@@ -51,6 +51,18 @@ test("an organization has at most a quarter of all slots, also for its drains", 
   expect(await take(slots, "whs_x", "org_b")).toBeDefined()
 })
 
+test("organizations that take what they get leave slots to others", async () => {
+  const slots = new Slots(() => SLOTS)
+  const taken = (organizationId: string) => {
+    let count = 0
+    while (slots.takeNow({ webhookId: `whs_${organizationId}`, organizationId }) !== undefined) count++
+    return count
+  }
+  const greedy = Array.from({ length: 8 }, (_, number) => taken(`org_${number}`))
+  expect(greedy[0]).toBe(SLOTS / 4)
+  expect(taken("org_late")).toBeGreaterThan(20)
+})
+
 test("releasing a slot twice frees one", async () => {
   const slots = new Slots(() => 1)
   const release = await take(slots, "whs_a")
