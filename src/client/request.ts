@@ -168,7 +168,9 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
   const once = async ({ body, options, path, query, route }: Call, idempotencyKey: string | undefined): Promise<unknown> => {
     const late = new AbortController()
     const deadline = late.signal
-    const timer = setTimeout(() => late.abort(), timeout)
+    // A call may ask the service to wait for something to return.
+    const patience = timeout + (typeof query["wait"] === "number" ? query["wait"] * 1_000 : 0)
+    const timer = setTimeout(() => late.abort(), patience)
     const request = new Request(`${origin}${path}${queryOf(query)}`, {
       method: route.method,
       redirect: "manual",
@@ -190,7 +192,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
       text = await response.text()
     } catch (cause) {
       if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was aborted.", { cause })
-      if (deadline.aborted) throw new NoAnswerError("timeout", `No response within ${timeout} ms.`, { cause })
+      if (deadline.aborted) throw new NoAnswerError("timeout", `No response within ${patience} ms.`, { cause })
       throw new NoAnswerError("network", `${origin} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, {
         cause
       })

@@ -147,6 +147,10 @@ describe("errors", () => {
     const silent = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise<Response>(() => {}) })
     const baseUrl = `http://127.0.0.1:${silent.port}`
     expect(await reason(client({ baseUrl, retries: 0, timeout: 50 }).getVault("vault_a"))).toBe("timeout")
+    // The service was asked to wait for events.
+    const begun = performance.now()
+    expect(await reason(client({ baseUrl, retries: 0, timeout: 50 }).readEventFeed({ wait: 1 }))).toBe("timeout")
+    expect(performance.now() - begun).toBeGreaterThan(1_000)
     expect(await reason(client({ baseUrl }).getVault("vault_a", { signal: AbortSignal.timeout(50) }))).toBe("aborted")
     await silent.stop(true)
     const page = () => new Response("<html>", { status: 502 })
