@@ -98,9 +98,10 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
   const rows = state.transactions.changed()
   if (rows.length > 0) {
     const column = <A>(value: (row: Transaction) => A) => rows.map(value)
-    const fees = rows.flatMap(({ fee, vaultId }) => (fee === null ? [] : [{ vaultId, asset: fee.asset }]))
+    const states = [...rows, ...replaced]
+    const fees = states.flatMap(({ fee, vaultId }) => (fee === null ? [] : [{ vaultId, asset: fee.asset }]))
     yield* sql`
-      WITH held AS (${heldAssets(sql, state, [...rows, ...fees])})
+      WITH held AS (${heldAssets(sql, state, [...states, ...fees])})
       INSERT INTO transactions (id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
         fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, given_at, updated_at, json, event_ids)
       SELECT id, vault_id, organization_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,

@@ -8,13 +8,14 @@ let key = "",
   limited = ""
 const TOKEN = "polygon/erc20:0x0000000000000000000000000000000000000001",
   FEES = "polygon/native",
+  OTHER = "polygon/erc20:0x0000000000000000000000000000000000000002",
   HELD = "tron/trc10:7"
 
 beforeAll(async () => {
   await app.feed([
     ...smallest(),
     ...["polygon", "tron", "solana"].map((name) => network(name)),
-    ...[TOKEN, FEES, HELD, "polygon/erc20:0x0000000000000000000000000000000000000002", "solana/native"].map((id) => asset(id)),
+    ...[TOKEN, FEES, HELD, OTHER, "solana/native"].map((id) => asset(id)),
     organization("org_a", ["ethereum", "polygon", "tron"]),
     vault("vault_b", "entity_a"),
     organization("org_b", ["ethereum"]),
@@ -43,9 +44,12 @@ test("an asset that a visible vault holds or moved is listed without its network
   expect(await ids(limited)).toEqual(["ethereum/native", TOKEN])
   expect(await ids((await app.key("user_other")).secret)).toEqual(["ethereum/native"])
   expect(await ids((await app.key("user_a", { vaultIds: ["vault_b"] })).secret)).toEqual(["ethereum/native", TOKEN])
-  // What moved it may change: a transaction that turned out to be of another asset keeps both.
-  await app.feed([transaction("vault_b", 2, { network: "polygon", asset: FEES })])
-  expect(await ids(limited)).toEqual(["ethereum/native", TOKEN, FEES])
+  // What moved it may change: a transaction that turned out to be of another asset keeps both, also within one batch.
+  await app.feed([
+    transaction("vault_b", 2, { network: "polygon", asset: OTHER, fee: { asset: FEES, amount: "0.1" } }),
+    transaction("vault_b", 2, { network: "polygon", asset: TOKEN, fee: null })
+  ])
+  expect(await ids(limited)).toEqual(["ethereum/native", TOKEN, OTHER, FEES])
 })
 
 test("decimals cannot fall below digits that are stored, whatever has them", async () => {
