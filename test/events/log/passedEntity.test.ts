@@ -38,7 +38,7 @@ test("the list of events finds those of an entity that the vault passed through"
   }
 })
 
-test("who does not see the vault gets neither its events by a webhook nor a proof of the entity", async () => {
+test("who does not see the vault gets no webhook on the entity and no proof", async () => {
   const proof = (key: string) => app.get("/v1/event-checkpoints/latest?entityId=entity_passed", key)
   const create = (key: string) =>
     app.request("POST", "/v1/webhooks", { key, body: fields({ entityIds: ["entity_passed"], eventKinds: [kind] }) })
