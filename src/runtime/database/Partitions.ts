@@ -97,7 +97,7 @@ export const ensure = Effect.gen(function* () {
     Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${PARTITIONS}::bigint)`
       for (const { day, name, prefix, table } of missing) {
-        const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
+        const already = yield* sql`SELECT 1 WHERE to_regclass(${name}) IS NOT NULL`
         if (already.length > 0) continue
         // Attached instead of created in place: attaching does not block readers and writers of other days.
         yield* sql.unsafe(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS) ${storage[table] ?? ""}`)
