@@ -12,6 +12,9 @@ const ENTITIES = 100,
   KEYS = 600,
   CHANGES = 5
 
+/** Who has the keys: a user cannot have as many open streams alone. */
+const MEMBERS = ["user_member_1", "user_member_2"]
+
 const app = useApp(["api"], { RATE_LIMIT: "off" })
 const keys: Array<string> = []
 let owner = "",
@@ -26,7 +29,7 @@ beforeAll(async () => {
       ...smallest(),
       ...numbers.flatMap((number) => [entity(`entity_${number}`, "org_a"), vault(`vault_${number}`, `entity_${number}`)]),
       user("user_owner", "org_a", vaults, { organizationRole: "owner" }),
-      user("user_member", "org_a", vaults.slice(0, -1)),
+      ...MEMBERS.map((id) => user(id, "org_a", vaults.slice(0, -1))),
       organization("org_z", ["ethereum"]),
       entity("entity_z", "org_z"),
       vault("vault_z", "entity_z"),
@@ -36,7 +39,7 @@ beforeAll(async () => {
   )
   owner = (await app.key("user_owner")).secret
   other = (await app.key("user_z")).secret
-  for (let count = 0; count < KEYS; count++) keys.push((await app.key("user_member")).secret)
+  for (let count = 0; count < KEYS; count++) keys.push((await app.key(MEMBERS[count % MEMBERS.length] ?? "")).secret)
   webhookId = (await create(app, owner, { entityIds: numbers.map((number) => `entity_${number}`) })).id
 })
 
@@ -75,7 +78,7 @@ test("events that 600 waiting readers cannot see delay no other organization", a
   const filtered = await beside("&kind=transaction.confirmed")
   const unseen = await beside("")
   await app.sql(
-    "UPDATE api_keys SET vault_ids = ARRAY(SELECT 'vault_' || lpad(n::text, 40, '0') FROM generate_series(0, 999) n) WHERE user_id = 'user_member'"
+    "UPDATE api_keys SET vault_ids = ARRAY(SELECT 'vault_' || lpad(n::text, 40, '0') FROM generate_series(0, 999) n) WHERE user_id LIKE 'user_member%'"
   )
   const limited = await beside("")
   report("waiting readers", { readers: KEYS, longestMs: unseen, withAllowlistsMs: limited, filteredMs: filtered })

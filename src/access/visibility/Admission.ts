@@ -1,7 +1,8 @@
 /**
  * Admission: limits how many requests of one organization use the database at the same time in this process. All
  * organizations share one connection pool; without a limit, a few expensive requests of one organization would take all
- * connections. Work past the limit waits for a slot, in order of arrival, and fails with 503 after a second.
+ * connections. Work past the limit waits for a slot, in order of arrival, and fails with 503 after a second. Background work, such as
+ * the pages of streams, waits as long as it takes, in a queue of its own: the two get slots by turns, so that neither keeps the other out.
  * Authentication is not counted: it comes earlier, and its statements are short. Time spent waiting for the client, such
  * as reading a body, does not count either: one slow client would hold up its whole organization. Effect's Semaphore does
  * not keep the order: a newcomer can take a slot that was just given back, and whoever waited for it queues again at the end.
@@ -18,8 +19,11 @@ const WAIT = 1_000
 
 interface Turns {
   underWay: number
-  /** Waiting work, in order; each is resumed when it gets a slot. */
-  readonly waiting: Set<() => void>
+  /** Waiting work of both kinds, in order; each is resumed when it gets a slot. */
+  readonly requests: Set<() => void>
+  readonly background: Set<() => void>
+  /** The kind that gets the next slot, if it waits. */
+  next: "requests" | "background"
 }
 
 export class Admission extends Effect.Service<Admission>()("custody/Admission", {
@@ -30,6 +34,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
     /** Waits for a slot, at most a second unless it is patient. */
     const wait = (turns: Turns, patient: boolean): Effect.Effect<void> =>
       Effect.async((resume) => {
+        const waiting = patient ? turns.background : turns.requests
         let held = false
         const given = () => {
           held = true
@@ -37,7 +42,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
           resume(Effect.void)
         }
         const refuse = () => {
-          turns.waiting.delete(given)
+          waiting.delete(given)
           resume(
             Effect.die(
               problem("service_unavailable", "Your organization has too many requests in progress. Try again.", {
@@ -47,28 +52,31 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
           )
         }
         const timer = patient ? undefined : setTimeout(refuse, WAIT)
-        turns.waiting.add(given)
+        waiting.add(given)
         return Effect.sync(() => {
           clearTimeout(timer)
-          turns.waiting.delete(given)
+          waiting.delete(given)
           // A client that disconnects just when it gets a slot releases it.
           if (held) giveBack(turns)
         })
       })
 
-    /** Gives the slot to the work that has waited longest. */
+    /** Gives the slot to the work that has waited longest, of the other kind than the last. */
     const giveBack = (turns: Turns) => {
-      const [next] = turns.waiting
-      if (next === undefined) turns.underWay--
+      const other = turns.next === "requests" ? "background" : "requests"
+      const kind = turns[turns.next].size > 0 ? turns.next : other
+      const [first] = turns[kind]
+      if (first === undefined) turns.underWay--
       else {
-        turns.waiting.delete(next)
-        next()
+        turns.next = kind === "requests" ? "background" : "requests"
+        turns[kind].delete(first)
+        first()
       }
     }
 
     const inTurn = <A, E, R>(organizationId: string, work: Effect.Effect<A, E, R>, patient: boolean): Effect.Effect<A, E, R> =>
       Effect.uninterruptibleMask((restore) => {
-        const turns = all.get(organizationId) ?? { underWay: 0, waiting: new Set() }
+        const turns: Turns = all.get(organizationId) ?? { underWay: 0, requests: new Set(), background: new Set(), next: "requests" }
         all.set(organizationId, turns)
         const run = Effect.ensuring(
           restore(work),

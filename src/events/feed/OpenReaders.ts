@@ -9,7 +9,7 @@ import { type ProblemOf, problem } from "../../http/Problem.ts"
 /** Maximum number of open streams of a key, and of its waiting requests. */
 export const STREAMS_OF_A_KEY = 5,
   LONG_POLLS_OF_A_KEY = 20
-/** Maximum number of both together for an organization. */
+/** Maximum number of both together for an organization. A user of it has at most as many as are left to the others: alone half. */
 const OPEN_OF_AN_ORGANIZATION = 1_000
 
 const limits = {
@@ -32,19 +32,20 @@ export class OpenReaders extends Effect.Service<OpenReaders>()("custody/OpenRead
         Effect.suspend((): Effect.Effect<() => void, ProblemOf<"too_many_streams">> => {
           const { most, what } = limits[kind]
           const caller = `${kind}/${callerOf(principal)}`,
+            user = `user/${principal.userId}`,
             organization = `of/${principal.organizationId}`
           const refuse = (detail: string) => problem("too_many_streams", detail, { headers: { "retry-after": "5" } })
           if (of(caller) >= most) return refuse(`An API key can have ${most} ${what}.`)
-          if (of(organization) >= OPEN_OF_AN_ORGANIZATION)
-            return refuse(`An organization can have ${OPEN_OF_AN_ORGANIZATION} open streams and requests that wait for events.`)
-          add(caller, 1)
-          add(organization, 1)
+          if (of(user) >= OPEN_OF_AN_ORGANIZATION - of(organization))
+            return refuse(
+              `An organization can have ${OPEN_OF_AN_ORGANIZATION} open streams and requests that wait for events, and a user as many as are left.`
+            )
+          for (const name of [caller, user, organization]) add(name, 1)
           let left = false
           return Effect.succeed(() => {
             if (left) return
             left = true
-            add(caller, -1)
-            add(organization, -1)
+            for (const name of [caller, user, organization]) add(name, -1)
           })
         })
     }
