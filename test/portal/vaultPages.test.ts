@@ -44,8 +44,11 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
     expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0)
     await portal.expectAccessible("a vault of others")
-    await portal.goto("/nowhere")
-    await page.getByText("This page does not exist").waitFor()
+    // The second is the path of another vault's page to who decodes it.
+    for (const path of ["/nowhere", "/vaults/vault_a%2f..%2fvault_b"]) {
+      await portal.goto(path)
+      await page.getByText("This page does not exist").waitFor()
+    }
   })
 
   test("home sums balances over all vaults, and shows the latest movements", async () => {

@@ -65,39 +65,42 @@ const loadAll = () => {
   for (const load of Object.values(files)) load().catch(() => {})
 }
 
+/** The pages of somebody who is signed in. No id has an encoded character: one could lead the page to another path of the API. */
+const Pages = () => (
+  <Routes>
+    <Route index element={<Navigate to="/home" replace />} />
+    <Route path="sign-in" element={<Navigate to="/home" replace />} />
+    <Route path="home" element={<HomePage />} />
+    <Route path="search" element={<SearchPage />} />
+    <Route path="vaults" element={<VaultsPage />} />
+    <Route path="vaults/:id" element={<VaultPage />} />
+    <Route path="vaults/:id/balance-history" element={<BalanceHistoryPage />} />
+    <Route path="vaults/:id/statements/:date" element={<StatementPage />} />
+    <Route path="vaults/:id/transactions/:transactionId" element={<TransactionPage />} />
+    <Route path="events" element={<EventsPage />} />
+    <Route path="checkpoints" element={<CheckpointsPage />} />
+    <Route path="events/kinds" element={<EventKindsPage />} />
+    <Route path="events/kinds/:kind" element={<EventKindPage />} />
+    <Route path="events/:id" element={<EventPage />} />
+    <Route path="webhooks" element={<WebhooksPage />} />
+    <Route path="webhooks/new" element={<NewWebhookPage />} />
+    <Route path="webhooks/:id" element={<WebhookPage />} />
+    <Route path="webhooks/:id/edit" element={<EditWebhookPage />} />
+    <Route path="keys" element={<KeysPage />} />
+    <Route path="keys/new" element={<NewKeyPage />} />
+    <Route path="keys/:id" element={<EditKeyPage />} />
+    <Route path="members" element={<MembersPage />} />
+    <Route path="audit-log" element={<AuditLogPage />} />
+    <Route path="account" element={<AccountPage />} />
+    <Route path="*" element={<NotFoundPage />} />
+  </Routes>
+)
+
 const Inside = ({ user }: { readonly user: User }) => (
   <UserProvider value={user}>
     <Shell>
       <ErrorBoundary>
-        <Suspense fallback={<Loading />}>
-          <Routes>
-            <Route index element={<Navigate to="/home" replace />} />
-            <Route path="sign-in" element={<Navigate to="/home" replace />} />
-            <Route path="home" element={<HomePage />} />
-            <Route path="search" element={<SearchPage />} />
-            <Route path="vaults" element={<VaultsPage />} />
-            <Route path="vaults/:id" element={<VaultPage />} />
-            <Route path="vaults/:id/balance-history" element={<BalanceHistoryPage />} />
-            <Route path="vaults/:id/statements/:date" element={<StatementPage />} />
-            <Route path="vaults/:id/transactions/:transactionId" element={<TransactionPage />} />
-            <Route path="events" element={<EventsPage />} />
-            <Route path="checkpoints" element={<CheckpointsPage />} />
-            <Route path="events/kinds" element={<EventKindsPage />} />
-            <Route path="events/kinds/:kind" element={<EventKindPage />} />
-            <Route path="events/:id" element={<EventPage />} />
-            <Route path="webhooks" element={<WebhooksPage />} />
-            <Route path="webhooks/new" element={<NewWebhookPage />} />
-            <Route path="webhooks/:id" element={<WebhookPage />} />
-            <Route path="webhooks/:id/edit" element={<EditWebhookPage />} />
-            <Route path="keys" element={<KeysPage />} />
-            <Route path="keys/new" element={<NewKeyPage />} />
-            <Route path="keys/:id" element={<EditKeyPage />} />
-            <Route path="members" element={<MembersPage />} />
-            <Route path="audit-log" element={<AuditLogPage />} />
-            <Route path="account" element={<AccountPage />} />
-            <Route path="*" element={<NotFoundPage />} />
-          </Routes>
-        </Suspense>
+        <Suspense fallback={<Loading />}>{useLocation().pathname.includes("%") ? <NotFoundPage /> : <Pages />}</Suspense>
       </ErrorBoundary>
     </Shell>
   </UserProvider>
