@@ -1,8 +1,8 @@
 /**
  * Admission: limits how many requests of one organization use the database at the same time in this process. All
  * organizations share one connection pool; without a limit, a few expensive requests of one organization would take all
- * connections. Work past the limit waits for a slot, in order of arrival, and fails with 503 after a second. Background work, such as
- * the pages of streams, waits as long as it takes, in a queue of its own: the two get slots by turns, so that neither keeps the other out.
+ * connections. Work past the limit waits for a slot and fails with 503 after a second; background work, such as the pages of streams,
+ * waits as long as it takes. Users, and the requests and the background work of each, get slots by turns, so that none keeps another out.
  * Authentication is not counted: it comes earlier, and its statements are short. Time spent waiting for the client, such
  * as reading a body, does not count either: one slow client would hold up its whole organization. Effect's Semaphore does
  * not keep the order: a newcomer can take a slot that was just given back, and whoever waited for it queues again at the end.
@@ -19,11 +19,8 @@ const WAIT = 1_000
 
 interface Turns {
   underWay: number
-  /** Waiting work of both kinds, in order; each is resumed when it gets a slot. */
-  readonly requests: Set<() => void>
-  readonly background: Set<() => void>
-  /** The kind that gets the next slot, if it waits. */
-  next: "requests" | "background"
+  /** Waiting work, in order, by user and kind; the first queue gets the next slot. Each is resumed when it gets one. */
+  readonly queues: Map<string, Set<() => void>>
 }
 
 export class Admission extends Effect.Service<Admission>()("custody/Admission", {
@@ -31,15 +28,38 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
     /** Organizations with work in flight. */
     const all = new Map<string, Turns>()
 
-    /** Waits for a slot, at most a second unless it is patient. */
-    const wait = (turns: Turns, patient: boolean): Effect.Effect<void> =>
+    /** Gives the slot to the work that has waited longest, of the queue whose turn it is. */
+    const giveBack = (organizationId: string, turns: Turns) => {
+      for (const [name, waiting] of turns.queues) {
+        turns.queues.delete(name)
+        for (const first of waiting) {
+          waiting.delete(first)
+          if (waiting.size > 0) turns.queues.set(name, waiting)
+          return first()
+        }
+      }
+      turns.underWay--
+      if (turns.underWay === 0) all.delete(organizationId)
+    }
+
+    /** Takes a slot; waits for one, at most a second unless it is patient. Returns what gives it back. */
+    const take = ({ organizationId, userId }: PrincipalState, patient: boolean): Effect.Effect<() => void> =>
       Effect.async((resume) => {
-        const waiting = patient ? turns.background : turns.requests
+        const turns: Turns = all.get(organizationId) ?? { underWay: 0, queues: new Map() }
+        all.set(organizationId, turns)
+        const release = () => giveBack(organizationId, turns)
+        if (turns.underWay < CONCURRENCY) {
+          turns.underWay++
+          return resume(Effect.succeed(release))
+        }
+        const name = `${patient ? "background" : "requests"}/${userId}`,
+          waiting = turns.queues.get(name) ?? new Set()
+        turns.queues.set(name, waiting)
         let held = false
         const given = () => {
           held = true
           clearTimeout(timer)
-          resume(Effect.void)
+          resume(Effect.succeed(release))
         }
         const refuse = () => {
           waiting.delete(given)
@@ -57,45 +77,21 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
           clearTimeout(timer)
           waiting.delete(given)
           // A client that disconnects just when it gets a slot releases it.
-          if (held) giveBack(turns)
+          if (held) release()
         })
       })
 
-    /** Gives the slot to the work that has waited longest, of the other kind than the last. */
-    const giveBack = (turns: Turns) => {
-      const other = turns.next === "requests" ? "background" : "requests"
-      const kind = turns[turns.next].size > 0 ? turns.next : other
-      const [first] = turns[kind]
-      if (first === undefined) turns.underWay--
-      else {
-        turns.next = kind === "requests" ? "background" : "requests"
-        turns[kind].delete(first)
-        first()
-      }
-    }
-
-    const inTurn = <A, E, R>(organizationId: string, work: Effect.Effect<A, E, R>, patient: boolean): Effect.Effect<A, E, R> =>
-      Effect.uninterruptibleMask((restore) => {
-        const turns: Turns = all.get(organizationId) ?? { underWay: 0, requests: new Set(), background: new Set(), next: "requests" }
-        all.set(organizationId, turns)
-        const run = Effect.ensuring(
-          restore(work),
-          Effect.sync(() => {
-            giveBack(turns)
-            if (turns.underWay === 0) all.delete(organizationId)
-          })
-        )
-        if (turns.underWay >= CONCURRENCY) return Effect.zipRight(restore(wait(turns, patient)), run)
-        turns.underWay++
-        return run
-      })
+    const inTurn = <A, E, R>(principal: PrincipalState, work: Effect.Effect<A, E, R>, patient: boolean): Effect.Effect<A, E, R> =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(take(principal, patient)), (release) => Effect.ensuring(restore(work), Effect.sync(release)))
+      )
 
     return {
       /** Runs work of the caller's organization when it gets a slot. Dies with 503 `service_unavailable` after a second. */
-      admit: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, false),
+      admit: <A, E, R>(principal: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(principal, work, false),
 
       /** The same for background work, which waits as long as it takes. */
-      admitPatiently: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, true)
+      admitPatiently: <A, E, R>(principal: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(principal, work, true)
     }
   }
 }) {

@@ -1,4 +1,4 @@
-/** Requests and background work of one organization get its slots by turns. */
+/** Users of one organization, and the requests and background work of each, get its slots by turns. */
 import { expect, test } from "bun:test"
 import { Deferred, Effect, Fiber } from "effect"
 import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
@@ -23,6 +23,7 @@ test("a request does not wait behind all pages of streams, nor they behind reque
       const gate = yield* Deferred.make<void>()
       const held = yield* Effect.forkAll(Array.from({ length: CONCURRENCY }, () => admit(principal, Deferred.await(gate))))
       yield* Effect.yieldNow()
+      const other = { ...principal, userId: "user_b" }
       const note = (name: string) =>
         Effect.zipRight(
           Effect.yieldNow(),
@@ -31,12 +32,13 @@ test("a request does not wait behind all pages of streams, nor they behind reque
       const waiting = []
       for (let count = 0; count < 10; count++) waiting.push(yield* Effect.fork(admitPatiently(principal, note("page"))))
       for (let count = 0; count < 10; count++) waiting.push(yield* Effect.fork(admit(principal, note("request"))))
+      for (let count = 0; count < 5; count++) waiting.push(yield* Effect.fork(admitPatiently(other, note("other's page"))))
       yield* Effect.yieldNow()
       yield* Deferred.succeed(gate, undefined)
       yield* Effect.all([Fiber.join(held), Fiber.joinAll(waiting)])
     }).pipe(Effect.provide(Admission.layer))
   )
-  expect(order).toHaveLength(20)
-  // Both are served from the start on.
-  for (const part of [order.slice(0, 10), order.slice(10)]) expect(part.filter((name) => name === "page")).toHaveLength(5)
+  expect(order).toHaveLength(25)
+  // All are served from the start on.
+  for (const name of ["page", "request", "other's page"]) expect(order.slice(0, 15).filter((one) => one === name)).toHaveLength(5)
 })
