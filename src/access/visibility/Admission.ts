@@ -7,7 +7,7 @@
  * as reading a body, does not count either: one slow client would hold up its whole organization. Effect's Semaphore does
  * not keep the order: a newcomer can take a slot that was just given back, and whoever waited for it queues again at the end.
  */
-import { Effect } from "effect"
+import { Deferred, Effect, FiberId } from "effect"
 import { handler } from "../../http/handler.ts"
 import { problem } from "../../http/Problem.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
@@ -42,48 +42,46 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
       if (turns.underWay === 0) all.delete(organizationId)
     }
 
-    /** Takes a slot; waits for one, at most a second unless it is patient. Returns what gives it back. */
-    const take = ({ organizationId, userId }: PrincipalState, patient: boolean): Effect.Effect<() => void> =>
-      Effect.async((resume) => {
-        const turns: Turns = all.get(organizationId) ?? { underWay: 0, queues: new Map() }
-        all.set(organizationId, turns)
-        const release = () => giveBack(organizationId, turns)
-        if (turns.underWay < CONCURRENCY) {
-          turns.underWay++
-          return resume(Effect.succeed(release))
-        }
-        const name = `${patient ? "background" : "requests"}/${userId}`,
-          waiting = turns.queues.get(name) ?? new Set()
-        turns.queues.set(name, waiting)
-        let held = false
-        const given = () => {
-          held = true
-          clearTimeout(timer)
-          resume(Effect.succeed(release))
-        }
-        const refuse = () => {
-          waiting.delete(given)
-          resume(
-            Effect.die(
-              problem("service_unavailable", "Your organization has too many requests in progress. Try again.", {
-                headers: { "retry-after": "1" }
-              })
-            )
-          )
-        }
-        const timer = patient ? undefined : setTimeout(refuse, WAIT)
-        waiting.add(given)
-        return Effect.sync(() => {
-          clearTimeout(timer)
-          waiting.delete(given)
-          // A client that disconnects just when it gets a slot releases it.
-          if (held) release()
+    /** Asks for a slot. `turn` waits for it, at most a second unless it is patient; `leave` gives it back, or leaves the queue. */
+    const ask = ({ organizationId, userId }: PrincipalState, patient: boolean) => {
+      const turns: Turns = all.get(organizationId) ?? { underWay: 0, queues: new Map() }
+      all.set(organizationId, turns)
+      if (turns.underWay < CONCURRENCY) {
+        turns.underWay++
+        return { turn: Effect.void, leave: () => giveBack(organizationId, turns) }
+      }
+      const name = `${patient ? "background" : "requests"}/${userId}`,
+        waiting = turns.queues.get(name) ?? new Set()
+      turns.queues.set(name, waiting)
+      const turn = Deferred.unsafeMake<void>(FiberId.none)
+      let held = false
+      const given = () => {
+        held = true
+        clearTimeout(timer)
+        Deferred.unsafeDone(turn, Effect.void)
+      }
+      const refuse = () => {
+        waiting.delete(given)
+        const refused = problem("service_unavailable", "Your organization has too many requests in progress. Try again.", {
+          headers: { "retry-after": "1" }
         })
-      })
+        Deferred.unsafeDone(turn, Effect.die(refused))
+      }
+      const timer = patient ? undefined : setTimeout(refuse, WAIT)
+      waiting.add(given)
+      const leave = () => {
+        clearTimeout(timer)
+        if (held) giveBack(organizationId, turns)
+        else waiting.delete(given)
+      }
+      return { turn: Deferred.await(turn), leave }
+    }
 
     const inTurn = <A, E, R>(principal: PrincipalState, work: Effect.Effect<A, E, R>, patient: boolean): Effect.Effect<A, E, R> =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(take(principal, patient)), (release) => Effect.ensuring(restore(work), Effect.sync(release)))
+      Effect.acquireUseRelease(
+        Effect.sync(() => ask(principal, patient)),
+        ({ turn }) => Effect.zipRight(turn, work),
+        ({ leave }) => Effect.sync(leave)
       )
 
     return {

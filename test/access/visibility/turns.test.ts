@@ -1,6 +1,6 @@
 /** Users of one organization, and the requests and background work of each, get its slots by turns. */
 import { expect, test } from "bun:test"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, FiberId } from "effect"
 import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { Admission, CONCURRENCY } from "../../../src/access/visibility/Admission.ts"
 
@@ -41,4 +41,33 @@ test("a request does not wait behind all pages of streams, nor they behind reque
   expect(order).toHaveLength(25)
   // All are served from the start on.
   for (const name of ["page", "request", "other's page"]) expect(order.slice(0, 15).filter((one) => one === name)).toHaveLength(5)
+})
+
+test("work that is interrupted at once, while it waits or when it gets its slot leaves all slots", async () => {
+  const end = await Effect.runPromise(
+    Effect.gen(function* () {
+      const { admit } = yield* Admission
+      const gate = yield* Deferred.make<void>()
+      const run = () => Effect.runFork(admit(principal, Deferred.await(gate)))
+      // Interrupted before they have begun.
+      for (let count = 0; count < CONCURRENCY; count++) run().unsafeInterruptAsFork(FiberId.none)
+      yield* Effect.promise(() => new Promise(setImmediate))
+      const held = Array.from({ length: CONCURRENCY }, run)
+      yield* Effect.promise(() => new Promise(setImmediate))
+      // Half of the queue leaves while it waits, the other half as the slots are given to it.
+      const waiting = Array.from({ length: 2 * CONCURRENCY }, run)
+      yield* Effect.promise(() => new Promise(setImmediate))
+      yield* Fiber.interruptAll(waiting.slice(0, CONCURRENCY))
+      for (const fiber of [...held, ...waiting]) fiber.unsafeInterruptAsFork(FiberId.none)
+      yield* Fiber.interruptAll([...held, ...waiting])
+      const names = Array.from({ length: CONCURRENCY }, (_, number) => number)
+      const all = yield* Effect.forkAll(names.map((number) => admit(principal, Effect.as(Deferred.await(gate), number))))
+      yield* Effect.promise(() => new Promise(setImmediate))
+      // All have a slot, and a further one finds none.
+      const none = yield* Effect.exit(Effect.timeout(admit(principal, Effect.void), "100 millis"))
+      yield* Deferred.succeed(gate, undefined)
+      return [none._tag, yield* Fiber.join(all)]
+    }).pipe(Effect.provide(Admission.layer))
+  )
+  expect(end).toEqual(["Failure", [0, 1, 2, 3, 4]])
 })

@@ -31,7 +31,7 @@ export const SignInPage = ({ ended, session: { provider, resetsPasswords } }: Si
   const [other, setOther] = useState<unknown>(
     new URLSearchParams(search).has("error")
       ? new Error(
-          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization to ${
+          `The sign-in with ${provider ?? "the identity provider"} failed. Try again. If you have no account here, ask an owner of your organization to ${
             resetsPasswords ? "invite you" : "request an invitation from the operator of this service"
           }.`
         )
