@@ -5,8 +5,8 @@
  *
  * A step lasts two seconds; attempts that take longer go on without it, and the next one leaves them their slots. When attempts
  * find the endpoint down, the step begins no other, and the next one begins with a single attempt a second or two later, so that
- * a dead endpoint is not sent the whole queue before its hold begins. A step that finds no slot is repeated after 1, 2, 4 … 15
- * seconds. C-5.
+ * a dead endpoint is not sent the whole queue before its hold begins. A step that finds no slot for anything is repeated after
+ * 1, 2, 4 … 15 seconds. C-5.
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -44,7 +44,7 @@ const DOWN_IN_A_ROW = 3
 const CANCEL_MS = 10
 
 /** How an attempt of a drain went. */
-type Turn = "done" | "down" | "proxy" | "no slot" | "again"
+type Turn = "done" | "down" | "proxy" | "again"
 
 /** What an outcome says of the endpoint. */
 const turnOf = (outcome: AttemptOutcome): Turn => {
@@ -140,6 +140,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       let isAll = false
       let sent = 0
       let lingering = 0
+      let isShort = false
       let downInARow = 0
       let stop: Exclude<Turn, "done"> | undefined
       const one = (yield* Effect.makeSemaphore(1)).withPermits(1)
@@ -150,9 +151,10 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           Effect.gen(function* () {
             if (stop !== undefined || performance.now() > until) return undefined
             if (buffer.length === 0 && !isAll) {
-              buffer = yield* queues.next(webhookId, after, PAGE)
-              isAll = buffer.length < PAGE
-              const last = buffer.at(-1)
+              const page = yield* queues.next(webhookId, after, PAGE)
+              isAll = page.length < PAGE
+              buffer = [...buffer, ...page]
+              const last = page.at(-1)
               if (last !== undefined) after = { rank: last.rank, sequence: last.sequence }
               if (buffer[0]?.rank === RANK.recovery) yield* queues.onlyRecoveries(webhookId)
             }
@@ -176,7 +178,13 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
               return
             }
             const outcome = answered.value
-            const turn = outcome === undefined ? "no slot" : turnOf(outcome)
+            // Those that have a slot go on.
+            if (outcome === undefined) {
+              isShort = true
+              buffer = [queued, ...buffer]
+              return
+            }
+            const turn = turnOf(outcome)
             if (turn === "done") {
               sent++
               downInARow = 0
@@ -185,7 +193,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
             if (turn === "down") downInARow++
             // A step that begins again carefully stops at its first failure, and any step when a hold has begun.
             const enough = careful && sent === 0 ? 1 : DOWN_IN_A_ROW
-            if (turn !== "down" || outcome?.next === "held" || downInARow >= enough) stop ??= turn
+            if (turn !== "down" || outcome.next === "held" || downInARow >= enough) stop ??= turn
           }
         })
       yield* Effect.forEach(
@@ -197,8 +205,8 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
 
       if (stop === "proxy") return yield* Effect.as(queues.postpone(webhookId, PROXY_MS), wait(PROXY_MS, "the service's proxy fails"))
       if (stop === "down") return yield* backOff(webhookId, stop, failures, `sent ${sent}; the endpoint fails again`)
-      if (stop === "no slot") return yield* backOff(webhookId, stop, failures, `sent ${sent}; no slot is free`)
       if (stop === "again") return wait(AGAIN_MS, `sent ${sent}; an attempt is in flight`)
+      if (isShort && sent === 0) return yield* backOff(webhookId, "no slot", failures, "no slot is free")
       if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`, lingering + load.inFlight > 0 ? AGAIN_MS : SOON_MS)
       // Only the slots that are kept free for events are left.
       if (sent + lingering === 0) return wait(AGAIN_MS, "all slots of recoveries are taken")

@@ -1,8 +1,9 @@
 /**
  * Slots of attempts in flight in this process. A webhook has a limited number, so that no endpoint takes the capacity of
  * others, and an organization a third as many as are free, so that no tenant does: one alone a quarter of all, four together
- * hardly more than half, and somebody else always finds some. An attempt that finds no slot waits for one for a second, and its
- * delivery then joins its webhook's queue. Decision D-52.
+ * hardly more than half, and somebody else always finds some. For webhooks that have none it is half as many as are free, so that
+ * those of an organization that have many leave some to the others. An attempt that finds no slot waits for one for a second, and
+ * its delivery then joins its webhook's queue. Decision D-52.
  */
 import { Effect } from "effect"
 import { WorkerProcess } from "./WorkerProcess.ts"
@@ -40,9 +41,9 @@ export class Slots {
     return this.#webhooks.get(webhookId) ?? 0
   }
 
-  /** Whether the process and the organization have a slot, whatever the webhook has. */
-  hasSlot({ organizationId }: Asking): boolean {
-    return (this.#organizations.get(organizationId) ?? 0) < (SLOTS - this.#all) / 3
+  /** Whether the process and the organization have a slot, whatever the limit of the webhook. */
+  hasSlot({ organizationId, webhookId }: Asking): boolean {
+    return (this.#organizations.get(organizationId) ?? 0) < (SLOTS - this.#all) / (this.of(webhookId) === 0 ? 2 : 3)
   }
 
   #take(asking: Asking): Release {

@@ -45,10 +45,23 @@ test("an attempt that is interrupted as it is let in keeps no slot", async () =>
 test("an organization has at most a quarter of all slots, also for its drains", async () => {
   const slots = new Slots(() => SLOTS)
   for (let count = 0; count < SLOTS / 4; count++)
-    expect(slots.takeNow({ webhookId: `whs_${count}`, organizationId: "org_a" })).toBeDefined()
-  expect(slots.takeNow({ webhookId: "whs_x", organizationId: "org_a" })).toBeUndefined()
-  expect(await take(slots, "whs_x")).toBeUndefined()
-  expect(await take(slots, "whs_x", "org_b")).toBeDefined()
+    expect(slots.takeNow({ webhookId: `whs_${count % 50}`, organizationId: "org_a" })).toBeDefined()
+  expect(slots.takeNow({ webhookId: "whs_0", organizationId: "org_a" })).toBeUndefined()
+  expect(await take(slots, "whs_0")).toBeUndefined()
+  expect(await take(slots, "whs_0", "org_b")).toBeDefined()
+})
+
+test("webhooks of an organization that have many slots leave some to the others", async () => {
+  const slots = new Slots(() => SLOTS)
+  while (slots.takeNow({ webhookId: "whs_greedy", organizationId: "org_a" }) !== undefined) {}
+  for (let count = 0; count < 50; count++) {
+    expect(await take(slots, `whs_${count}`)).toBeDefined()
+    expect(await take(slots, `whs_${count}`)).toBeUndefined()
+  }
+  // They end: with one attempt each, an organization has a third of all.
+  let more = 0
+  while (slots.takeNow({ webhookId: `whs_more_${more}`, organizationId: "org_a" }) !== undefined) more++
+  expect(SLOTS / 4 + 50 + more).toBe(Math.ceil(SLOTS / 3))
 })
 
 test("organizations that take what they get leave slots to others", async () => {
