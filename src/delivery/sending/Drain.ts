@@ -19,7 +19,7 @@ import { isWholePart, queueRetries as queueSomeRetries, RANK } from "../webhooks
 import { Attempts, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
 import { type Queue, type Queued, QueueRepo } from "./QueueRepo.ts"
-import { WorkerSlots } from "./Slots.ts"
+import { type Release, WorkerSlots } from "./Slots.ts"
 
 /** How long a step begins further attempts, in ms. */
 const STEP_MS = 2_000
@@ -74,17 +74,15 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       return Effect.as(queues.postponeSending(webhookId, waitMs), wait(waitMs, details, failures + 1))
     }
 
-    const attempt = ({ organizationId, waitsMs, webhookId }: DrainInput, { id }: Queued, via: "probe" | "drain") =>
-      Effect.suspend(() => {
-        const member = { deliveryId: id, webhookId, organizationId }
-        const release = slots.takeNow(member)
-        if (release === undefined) return Effect.succeed(undefined)
-        return Effect.flatMap(
-          attempts.start({ ...member, waitsMs, after: 0, via }, release),
-          (started): Effect.Effect<AttemptOutcome, StepError> =>
-            started === undefined ? Effect.succeed(IN_FLIGHT) : Fiber.join(started.fiber)
-        )
-      })
+    const attempt = (
+      { organizationId, waitsMs, webhookId }: DrainInput,
+      { id }: Queued,
+      via: "probe" | "drain",
+      release: Release
+    ): Effect.Effect<AttemptOutcome, StepError> =>
+      Effect.flatMap(attempts.start({ deliveryId: id, webhookId, organizationId, waitsMs, after: 0, via }, release), (started) =>
+        started === undefined ? Effect.succeed(IN_FLIGHT) : Fiber.join(started.fiber)
+      )
 
     /** Cancels a part of what is to be canceled. */
     const cancel = Effect.fnUntraced(function* (webhookId: string) {
@@ -108,8 +106,9 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       const { webhookId } = input
       const chosen = yield* queues.nextProbe(webhookId)
       if (chosen === undefined) return yield* finish(webhookId, "the endpoint is down, and nothing is queued")
-      const outcome = yield* attempt(input, chosen, "probe")
-      if (outcome === undefined) return yield* Effect.as(queues.postpone(webhookId, NO_SLOT_MS), wait(NO_SLOT_MS, "no slot is free"))
+      const release = slots.takeNow(input)
+      if (release === undefined) return yield* Effect.as(queues.postpone(webhookId, NO_SLOT_MS), wait(NO_SLOT_MS, "no slot is free"))
+      const outcome = yield* attempt(input, chosen, "probe", release)
       const turn = turnOf(outcome)
       if (turn === "proxy") yield* queues.postpone(webhookId, PROXY_MS)
       const now = yield* queues.begin(webhookId)
@@ -151,10 +150,9 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           Effect.gen(function* () {
             if (stop !== undefined || performance.now() > until) return undefined
             if (buffer.length === 0 && !isAll) {
-              const page = yield* queues.next(webhookId, after, PAGE)
-              isAll = page.length < PAGE
-              buffer = [...buffer, ...page]
-              const last = page.at(-1)
+              buffer = yield* queues.next(webhookId, after, PAGE)
+              isAll = buffer.length < PAGE
+              const last = buffer.at(-1)
               if (last !== undefined) after = { rank: last.rank, sequence: last.sequence }
               if (buffer[0]?.rank === RANK.recovery) yield* queues.onlyRecoveries(webhookId)
             }
@@ -167,10 +165,16 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       const sender = (index: number): Effect.Effect<void, Effect.Effect.Error<ReturnType<typeof attempt>>> =>
         Effect.gen(function* () {
           for (;;) {
-            const queued = yield* next(index)
-            if (queued === undefined) return
+            // Before a delivery, so that those that have a slot go on in order.
+            const release = slots.takeNow(input)
+            if (release === undefined) {
+              isShort = true
+              return
+            }
+            const queued = yield* Effect.onError(next(index), () => Effect.sync(release))
+            if (queued === undefined) return release()
             const answered = yield* Effect.timeoutOption(
-              attempt(input, queued, "drain"),
+              attempt(input, queued, "drain", release),
               Math.max(0, until + LINGER_MS - performance.now())
             )
             if (Option.isNone(answered)) {
@@ -178,12 +182,6 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
               return
             }
             const outcome = answered.value
-            // Those that have a slot go on.
-            if (outcome === undefined) {
-              isShort = true
-              buffer = [queued, ...buffer]
-              return
-            }
             const turn = turnOf(outcome)
             if (turn === "done") {
               sent++
@@ -206,7 +204,10 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       if (stop === "proxy") return yield* Effect.as(queues.postpone(webhookId, PROXY_MS), wait(PROXY_MS, "the service's proxy fails"))
       if (stop === "down") return yield* backOff(webhookId, stop, failures, `sent ${sent}; the endpoint fails again`)
       if (stop === "again") return wait(AGAIN_MS, `sent ${sent}; an attempt is in flight`)
-      if (isShort && sent === 0) return yield* backOff(webhookId, "no slot", failures, "no slot is free")
+      if (isShort && sent === 0)
+        return slots.of(webhookId) > 0
+          ? wait(AGAIN_MS, "no other slot is free")
+          : yield* backOff(webhookId, "no slot", failures, "no slot is free")
       if (isAll && buffer.length === 0) return yield* finish(webhookId, `sent ${sent}`, lingering + load.inFlight > 0 ? AGAIN_MS : SOON_MS)
       // Only the slots that are kept free for events are left.
       if (sent + lingering === 0) return wait(AGAIN_MS, "all slots of recoveries are taken")
