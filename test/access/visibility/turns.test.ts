@@ -43,7 +43,7 @@ test("a request does not wait behind all pages of streams, nor they behind reque
   for (const name of ["page", "request", "other's page"]) expect(order.slice(0, 15).filter((one) => one === name)).toHaveLength(5)
 })
 
-test("work that is interrupted at once, while it waits or when it gets its slot leaves all slots", async () => {
+test("work that is interrupted at any moment leaves all slots", async () => {
   const end = await Effect.runPromise(
     Effect.gen(function* () {
       const { admit } = yield* Admission
