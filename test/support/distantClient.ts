@@ -4,10 +4,14 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 
-const NAME = `custody${process.pid}`
-/** The ends of the link. */
-export const NEAR = "10.213.57.1"
-const FAR = "10.213.57.2"
+/** The namespace and the ends of the link, of this process: a run that was killed leaves its own. */
+const NAME = `custody${process.pid}`,
+  NEAR_LINK = `${NAME}n`,
+  FAR_LINK = `${NAME}f`
+const subnet = process.pid % 16_384
+const address = (end: number) => `10.213.${subnet >> 6}.${(subnet & 63) * 4 + end}`
+export const NEAR = address(1)
+const FAR = address(2)
 
 const ip = (...args: ReadonlyArray<string>): string | undefined => {
   const { exitCode, stderr } = Bun.spawnSync(["ip", ...args], { stdout: "ignore", stderr: "pipe" })
@@ -32,11 +36,11 @@ export class DistantClient {
 
   open(): void {
     required("netns", "add", NAME)
-    required("link", "add", "custody-near", "type", "veth", "peer", "name", "custody-far", "netns", NAME)
-    required("address", "add", `${NEAR}/30`, "dev", "custody-near")
-    required("link", "set", "custody-near", "up")
-    required("-n", NAME, "address", "add", `${FAR}/30`, "dev", "custody-far")
-    required("-n", NAME, "link", "set", "custody-far", "up")
+    required("link", "add", NEAR_LINK, "type", "veth", "peer", "name", FAR_LINK, "netns", NAME)
+    required("address", "add", `${NEAR}/30`, "dev", NEAR_LINK)
+    required("link", "set", NEAR_LINK, "up")
+    required("-n", NAME, "address", "add", `${FAR}/30`, "dev", FAR_LINK)
+    required("-n", NAME, "link", "set", FAR_LINK, "up")
   }
 
   /** Opens requests that stay open; resolves when each has begun its response. */
@@ -58,7 +62,7 @@ export class DistantClient {
 
   close(): void {
     for (const child of this.#children) child.kill("SIGKILL")
-    ip("link", "delete", "custody-near")
+    ip("link", "delete", NEAR_LINK)
     ip("netns", "delete", NAME)
   }
 }
