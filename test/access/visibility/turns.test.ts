@@ -1,19 +1,10 @@
 /** Users of one organization, and the requests and background work of each, get its slots by turns. */
 import { expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, FiberId } from "effect"
-import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { Admission, CONCURRENCY } from "../../../src/access/visibility/Admission.ts"
+import { principalOf } from "../../support/principal.ts"
 
-const principal: PrincipalState = {
-  keyId: "key_a",
-  userId: "user_a",
-  organizationId: "org_a",
-  sessionId: null,
-  scopes: new Set(),
-  vaultAllowlist: null,
-  isOwner: false,
-  client: undefined
-}
+const principal = principalOf()
 
 test("a request does not wait behind all pages of streams, nor they behind requests", async () => {
   const order: Array<string> = []

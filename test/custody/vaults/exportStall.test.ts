@@ -5,7 +5,6 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
 import pg from "pg"
 import { AccessChecks } from "../../../src/access/credentials/AccessChecks.ts"
-import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { Exports } from "../../../src/custody/vaults/Exports.ts"
 import { TransactionExport } from "../../../src/custody/vaults/TransactionExport.ts"
 import { listen } from "../../../src/http/listener.ts"
@@ -14,21 +13,13 @@ import * as Database from "../../../src/runtime/database/Database.ts"
 import { Snapshots } from "../../../src/runtime/database/Snapshots.ts"
 import { useApi } from "../../support/api.ts"
 import { fillVault } from "../../support/bigVault.ts"
+import { principalOf } from "../../support/principal.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 import { settingsOf } from "../../support/servers.ts"
 
 const app = useApi()
-let owner: PrincipalState = {
-  keyId: null,
-  sessionId: null,
-  userId: "user_a",
-  organizationId: "org_a",
-  scopes: new Set(["vault:read"]),
-  vaultAllowlist: null,
-  isOwner: true,
-  client: undefined
-}
+let owner = principalOf({ keyId: null, scopes: new Set(["vault:read"]), isOwner: true })
 
 beforeAll(async () => {
   const records = [...smallest(), vault("vault_big", "entity_a"), user("user_a", "org_a", ["vault_big"], { organizationRole: "owner" })]

@@ -1,19 +1,8 @@
 /** How many readers may stay open, counted by key, user and organization. C-1. */
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
-import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
 import { OpenReaders } from "../../../src/events/feed/OpenReaders.ts"
-
-const caller = (userId: string, keyId: string): PrincipalState => ({
-  keyId,
-  userId,
-  organizationId: "org_a",
-  sessionId: null,
-  scopes: new Set(),
-  vaultAllowlist: null,
-  isOwner: false,
-  client: undefined
-})
+import { principalOf } from "../../support/principal.ts"
 
 test("a user has as many open readers as are left to others", async () => {
   await Effect.runPromise(
@@ -24,7 +13,7 @@ test("a user has as many open readers as are left to others", async () => {
           const ends: Array<() => void> = []
           for (let key = 0; key < 60; key++)
             for (let count = 0; count < 20; count++) {
-              const end = yield* Effect.option(enter("longPoll", caller(userId, `${userId}_${key}`)))
+              const end = yield* Effect.option(enter("longPoll", principalOf({ userId, keyId: `${userId}_${key}` })))
               if (end._tag === "None") return ends
               ends.push(end.value)
             }
