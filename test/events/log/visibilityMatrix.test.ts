@@ -132,6 +132,10 @@ const seesEvent = (caller: Caller, { audience, entityId, vaultId }: EventRow) =>
   vaultId === null
     ? caller.key.allowlist === null && [entityId, ...(audience ?? [])].every((id) => reaches(caller, id))
     : seesVault(caller, vaultId) && vaultsOf(caller.owner.organizationId).includes(vaultId)
+/** What a new webhook may name. A limited key does not reach an entity without a vault that it sees. */
+const mayName = (caller: Caller, entityId: string) =>
+  reaches(caller, entityId) &&
+  (caller.key.allowlist === null || Object.entries(vaults).some(([id, at]) => at === entityId && seesVault(caller, id)))
 const refusedMutation = ({ key, owner }: Caller) =>
   !key.scopes.includes("webhook:manage") ? "403 insufficient_scope" : owner.owner ? undefined : "403 owner_required"
 
@@ -346,9 +350,13 @@ test("a webhook created with a key sends only what the key could read", async ()
         const { secret } = await app.key(one.id, { scopes: ["webhook:manage"], vaultIds: key.allowlist })
         await app.feed([user(one.id, one.organizationId, owner.roles, { organizationRole: "owner" })])
         const caller = { owner, key }
-        for (const body of [...readable(caller), ...bodies, { entityIds: ["entity_4"], vaultIds: null }]) {
+        const further = readable(caller).map(({ entityIds, vaultIds }) => ({
+          entityIds: [...new Set([...entityIds, "entity_3"])],
+          vaultIds
+        }))
+        for (const body of [...readable(caller), ...further, ...bodies, { entityIds: ["entity_4"], vaultIds: null }]) {
           const allowed =
-            body.entityIds.every((id) => reaches(caller, id)) &&
+            body.entityIds.every((id) => mayName(caller, id)) &&
             (body.vaultIds === null
               ? key.allowlist === null && body.entityIds.flatMap(hadVaults).every((id) => seesVault(caller, id))
               : body.vaultIds.every((id) => body.entityIds.includes(vaults[id] ?? "") && seesVault(caller, id)))
