@@ -9,7 +9,7 @@ import { type PingInput, searchKeys, workflows } from "../../../workflows/contra
 import { changed, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { type Kind, PING } from "../../events/log/Kind.ts"
-import { notFound, type Problem, problem } from "../../http/Problem.ts"
+import { notFound, problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import * as Id from "../../values/Id.ts"
@@ -56,8 +56,6 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
       problem("rate_limited", `At most ${IN_FLIGHT} pings of an organization can be in flight. Try again when one has ended.`, {
         headers: { "retry-after": "10" }
       })
-    /** Pings in flight in this process, by organization. */
-    const here = new Map<string, number>()
 
     /** Records the ping as in flight; fails with 429 if the organization has too many. */
     const enter = (principal: PrincipalState, webhookId: string, eventKind: Kind | undefined) =>
@@ -133,22 +131,6 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
       })
 
     return {
-      /** Runs a ping of an organization if this process has few enough of its pings in flight; fails with `rate_limited` otherwise. */
-      inFlight: <A, E, R>(organizationId: string, ping: Effect.Effect<A, E, R>) =>
-        Effect.suspend((): Effect.Effect<A, E | Problem<"rate_limited">, R> => {
-          const count = here.get(organizationId) ?? 0
-          if (count >= IN_FLIGHT) return Effect.fail(tooMany())
-          here.set(organizationId, count + 1)
-          return Effect.ensuring(
-            ping,
-            Effect.sync(() => {
-              const left = (here.get(organizationId) ?? 1) - 1
-              if (left === 0) here.delete(organizationId)
-              else here.set(organizationId, left)
-            })
-          )
-        }),
-
       /** Records a ping of a webhook. Fails with `rate_limited` if the organization has too many pings in flight. */
       enter,
 

@@ -101,19 +101,12 @@ export const layer = HttpApiBuilder.group(
         "pingWebhook",
         handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
-            const { organizationId } = yield* Principal
-            // Before anything takes a turn at the database: pings beyond the limit are answered at once.
-            return yield* pings.inFlight(
-              organizationId,
-              Effect.gen(function* () {
-                const { body, principal } = yield* bodied(
-                  (caller) => inTurn(requireManageable(webhooks, caller, webhookId)),
-                  Body.optional(PingWebhook)
-                )
-                yield* spendPing(webhookId)
-                return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(principal, webhookId, body.eventKind))))
-              })
+            const { body, principal } = yield* bodied(
+              (caller) => inTurn(requireManageable(webhooks, caller, webhookId)),
+              Body.optional(PingWebhook)
             )
+            yield* spendPing(webhookId)
+            return HttpServerResponse.unsafeJson(yield* pings.ping(inTurn(pings.enter(principal, webhookId, body.eventKind))))
           }).pipe(dieOnSql)
         )
       )

@@ -1,5 +1,6 @@
 /** Pings of endpoints that hang do not delay deliveries and are limited per organization. Spec: ping. Decision D-26. */
 import { expect, test } from "bun:test"
+import * as net from "node:net"
 import { type Answer, useApp } from "../../support/app.ts"
 import { deliveryWhen, feedOrganization, feedOtherOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
@@ -43,6 +44,23 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and others ar
   for (const answer of await Promise.all(pings)) expect(answer.status).toBe(200)
   expect((await ping(hanging.id, key)).json).toMatchObject({ success: true })
   expect(await app.sql("SELECT 1 FROM pings WHERE result IS NULL")).toEqual([])
+})
+
+test("pings whose bodies do not arrive are not in flight", async () => {
+  const key = await feedOrganization(app, 3)
+  const { id } = await webhookOf(app, key, 2, receiver.url("/bodies"), { status: "DISABLED" })
+  const { host, hostname, port } = new URL(app.main?.baseUrl ?? "")
+  const sockets = await Promise.all(
+    Array.from({ length: IN_FLIGHT }, () => {
+      const socket = net.connect(Number(port), hostname)
+      const head = `POST /v1/webhooks/${id}/ping HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json`
+      return new Promise<net.Socket>((resolve) => socket.write(`${head}\r\nContent-Length: 20\r\n\r\n{`, () => resolve(socket)))
+    })
+  )
+  for (let count = 0; count < 3; count++) {
+    expect((await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json).toMatchObject({ success: true })
+  }
+  for (const socket of sockets) socket.destroy()
 })
 
 test("a ping that starts late still gives the endpoint the full timeout", async () => {
