@@ -106,16 +106,17 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
   const { apiKey, baseUrl, fetch: send = (request) => fetch(request), timeout = 30_000 } = client
   const origin = baseUrl.replace(/\/+$/, "")
   const gone = signal ?? new AbortController().signal
+  const resumed = queryOf(filters),
+    first = queryOf({ ...filters, from })
   let place = after,
     began = false,
     wait = SOON
 
   const connect = async (ended: AbortController): Promise<ReadableStream<Uint8Array>> => {
-    const query = queryOf({ ...filters, from: place === undefined ? from : undefined })
     const late = setTimeout(() => ended.abort(), timeout)
     try {
       const response = await send(
-        new Request(`${origin}/v1/event-feed/stream${query}`, {
+        new Request(`${origin}/v1/event-feed/stream${place === undefined ? first : resumed}`, {
           redirect: "manual",
           headers: {
             accept: "text/event-stream, application/problem+json",

@@ -30,10 +30,11 @@ export interface Call {
 /** Longest wait before a retry, in milliseconds. */
 const LONGEST_WAIT = 30_000
 
-/** A query string including `?`; absent values are left out. */
+/** A query string including `?`; absent values are left out. Throws for an empty list, which would request everything. */
 export const queryOf = (query: Readonly<Record<string, unknown>>): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value) && value.length === 0) throw new TypeError(`${name} is an empty list: leave it out to request everything`)
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) parameters.append(name, String(one))
   }
   const text = parameters.toString()
@@ -166,12 +167,13 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
   const origin = baseUrl.replace(/\/+$/, "")
 
   const once = async ({ body, options, path, query, route }: Call, idempotencyKey: string | undefined): Promise<unknown> => {
+    const url = `${origin}${path}${queryOf(query)}`
     const late = new AbortController()
     const deadline = late.signal
     // A call may ask the service to wait for something to return.
     const patience = timeout + (typeof query["wait"] === "number" ? query["wait"] * 1_000 : 0)
     const timer = setTimeout(() => late.abort(), patience)
-    const request = new Request(`${origin}${path}${queryOf(query)}`, {
+    const request = new Request(url, {
       method: route.method,
       redirect: "manual",
       headers: {

@@ -91,6 +91,17 @@ describe("lists", () => {
     await client({ fetch: send }).listWebhookDeliveries("whs_1", { status: ["PENDING", "FAILED"], kind: undefined, limit: 2 })
     expect(new URL(seen[0]?.url ?? "").search).toBe("?status=PENDING&status=FAILED&limit=2")
   })
+
+  test("an empty list as a filter, which would request everything, is an error", async () => {
+    const { seen, send } = scripted()
+    const options = { baseUrl: "https://custody.example.com", apiKey: "cds_x", fetch: send }
+    const failures = [
+      async () => client({ fetch: send }).listAllTransactions({ vaultId: [] }),
+      async () => followEvents(options, { vaultId: [] }).next()
+    ]
+    for (const failing of failures) expect(await failing().catch((error: unknown) => error)).toBeInstanceOf(TypeError)
+    expect(seen).toEqual([])
+  })
 })
 
 describe("every operation", () => {

@@ -79,6 +79,14 @@ class Requests(unittest.TestCase):
         self.assertEqual(script.seen[0].url.params.multi_items(), expected)
         self.assertIn(b"%2B02", script.seen[0].url.query)
 
+    def test_an_empty_sequence_as_a_filter_is_rejected(self) -> None:
+        script = Scripted(page([], None))
+        with self.assertRaisesRegex(ValueError, "status is an empty list"):
+            script.client().list_webhook_deliveries("whs_1", status=[]).page()
+        with self.assertRaisesRegex(ValueError, "vaultId is an empty list"):
+            next(iter(script.client().follow_events(vault_id=[])))
+        self.assertEqual(script.seen, [])
+
     def test_a_time_without_a_zone_is_rejected(self) -> None:
         script = Scripted(page([], None))
         with self.assertRaisesRegex(ValueError, "time zone"):

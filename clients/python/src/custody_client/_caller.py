@@ -185,8 +185,11 @@ def once(key: str | None) -> str:
 
 
 def parameters(query: Mapping[str, object]) -> httpx.QueryParams:
-    """Query parameters: sequences are repeated, None is left out."""
-    values = ((name, encode(value)) for name, value in query.items() if value is not None)
+    """Query parameters: sequences are repeated, None is left out. An empty sequence would request everything: ValueError."""
+    values = [(name, encode(value)) for name, value in query.items() if value is not None]
+    for name, value in values:
+        if value == []:
+            raise ValueError(f"{name} is an empty list: leave it out to request everything")
     return httpx.QueryParams([(name, one) for name, value in values for one in (value if isinstance(value, list) else [value])])
 
 
