@@ -15,6 +15,8 @@ const unaltered = (tokens: Tokens) => tokens
 let alter: (tokens: Tokens) => Tokens = unaltered
 /** Whether the provider accepts connections and answers nothing. */
 let silent = true
+/** Whether it keeps a sign-in waiting for its tokens. */
+let slow = false
 const app = new App()
 let server: http.Server
 
@@ -33,7 +35,7 @@ beforeAll(async () => {
   })
   const handle = provider.callback()
   server = http.createServer(async (request, response) => {
-    if (silent) return
+    if (silent || (slow && request.url === "/token")) return
     if (request.url === "/token") {
       const { end } = response
       response.end = (text: unknown) => {
@@ -65,7 +67,7 @@ afterAll(async () => {
 })
 
 /** Follows the browser's redirects to the provider and back, and returns the final address. */
-const throughProvider = async (visitor: Visitor, asked = (url: string) => url): Promise<string> => {
+const throughProvider = async (visitor: Visitor, asked = (url: string) => url, returned = (url: string) => url): Promise<string> => {
   const begun = await visitor.request("POST", "/api/sign-in/provider", {})
   if (begun.status !== 200) throw new Error(`the sign-in was refused: ${begun.text}`)
   const jar = new Map<string, string>()
@@ -84,7 +86,7 @@ const throughProvider = async (visitor: Visitor, asked = (url: string) => url): 
     if (location === null) throw new Error(`the provider answered ${response.status}: ${await response.text()}`)
     target = new URL(location, target).toString()
   }
-  const back = await visitor.request("GET", target.slice(`${visitor.origin}/portal`.length), undefined, {
+  const back = await visitor.request("GET", returned(target).slice(`${visitor.origin}/portal`.length), undefined, {
     "sec-fetch-site": "cross-site",
     origin: ""
   })
@@ -101,6 +103,15 @@ describe("the identity provider", () => {
     // It is answered with 503 after 10 seconds, and repeated.
     silent = false
     expect((await begun).json.url).toStartWith("http://127.0.0.1:")
+  })
+
+  test("leads back to the sign-in page if it does not answer in time or is verbose", async () => {
+    slow = true
+    expect(await throughProvider(new Visitor(app))).toBe("/portal/sign-in?error=provider")
+    slow = false
+    const words = `error=access_denied&error_description=${"x".repeat(3_000)}`
+    const denied = (url: string) => `${url.split("?")[0]}?state=${new URL(url).searchParams.get("state")}&${words}`
+    expect(await throughProvider(new Visitor(app), undefined, denied)).toBe("/portal/sign-in?error=provider")
   })
 
   test("signs in invited users, who still need the second factor", async () => {

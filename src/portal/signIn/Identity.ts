@@ -174,7 +174,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       /** Whether the request has the cookie of a sign-in at the identity provider that began in this browser. */
       hasState: Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => STATE_COOKIE.test(headers["cookie"] ?? "")),
 
-      /** Returns the identity provider's redirect, null if it was refused. */
+      /** Returns the identity provider's redirect; {@link refused} also if the provider does not answer: a browser is waiting for a page. */
       callback: (query: string) =>
         asked(
           async (auth, kept) =>
@@ -185,6 +185,11 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
                 return refused
               }),
           "provider"
+        ).pipe(
+          Effect.catchIf(
+            ({ code }) => code === "service_unavailable",
+            () => Effect.succeed(refused)
+          )
         ),
 
       /** Starts a session for a user identified by a passkey. */

@@ -63,9 +63,10 @@ export const layer = HttpApiBuilder.group(PortalApi, "signIn", (handlers) =>
       Effect.gen(function* () {
         const { url } = yield* HttpServerRequest.HttpServerRequest
         const { cookies, location } = yield* (yield* SignIn).callback(url.includes("?") ? url.slice(url.indexOf("?")) : "")
-        // Only redirects into the portal, whatever the library returned.
-        if (location === "/portal/") yield* Effect.logInfo("portal: signed in at the identity provider")
-        const target = location?.startsWith("/portal/") === true ? location : "/portal/sign-in?error=provider"
+        const isSignedIn = location === "/portal/"
+        if (isSignedIn) yield* Effect.logInfo("portal: signed in at the identity provider")
+        // The library's own address has the provider's words, which may be long.
+        const target = isSignedIn ? location : "/portal/sign-in?error=provider"
         return HttpServerResponse.setHeaders(withCookies({}, cookies), { location: target }).pipe(HttpServerResponse.setStatus(302))
       })
     )
