@@ -1,6 +1,6 @@
 /**
- * Hundreds of pings of one organization at once. Those beyond the limit get 429 before they take anything that the organization's
- * other requests need, and they leave no entry in the audit log, because nothing was sent. Spec: ping. Decision D-26.
+ * Hundreds of pings of one organization at once. Those beyond the limit get 429 and leave no entry in the audit log, because nothing
+ * was sent. Spec: ping. Decision D-26.
  */
 import { beforeAll, expect, test } from "bun:test"
 import * as http from "node:http"
