@@ -58,13 +58,6 @@ interface NewStatement {
   readonly because: Because | null
 }
 
-/** The result of a pass. `failed` vaults are retried by the next one. */
-export interface SealResult {
-  readonly sealed: number
-  readonly revised: number
-  readonly failed: number
-}
-
 const counted = Metric.counter("custody_statements_total", {
   description: "Statements by outcome: sealed or revised; failed counts vaults whose sealing failed and is retried"
 })

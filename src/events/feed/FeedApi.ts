@@ -41,9 +41,6 @@ const place = {
   )
 }
 
-/** The parameters of readers that catch up, which send most requests. */
-export const CatchUpQuery = query({ after: place.after, limit: PageParams.limit })
-
 const filters = {
   kind: anyOf(KindName, "Only events of this kind"),
   vaultId: anyId("Only vault-scoped events of this vault"),
