@@ -105,7 +105,7 @@ describe("the identity provider", () => {
     expect((await begun).json.url).toStartWith("http://127.0.0.1:")
   })
 
-  test("leads back to the sign-in page if it does not answer in time or is verbose", async () => {
+  test("leads back to the sign-in page if it is silent or verbose", async () => {
     slow = true
     expect(await throughProvider(new Visitor(app))).toBe("/portal/sign-in?error=provider")
     slow = false

@@ -153,8 +153,7 @@ describe("concurrent requests are limited for each organization", () => {
         for (let round = 0; waits.length <= 5 && round < 4; round++) {
           const all = Promise.all(Array.from({ length: 40 }, () => ask()))
           waits = await othersMeanwhile(all)
-          // Pings beyond the organization's limit in flight are refused before they take a slot.
-          expect(new Set((await all).map(({ status }) => status))).toEqual(new Set(what === "pings" ? [503, 429] : [503]))
+          expect(new Set((await all).map(({ status }) => status))).toEqual(new Set([503]))
         }
         expect(waits.length).toBeGreaterThan(5)
         expect(median(waits)).toBeLessThan(250)

@@ -52,7 +52,7 @@ test("pings whose bodies do not arrive are not in flight", async () => {
   const { host, hostname, port } = new URL(app.main?.baseUrl ?? "")
   const sockets = await Promise.all(
     Array.from({ length: IN_FLIGHT }, () => {
-      const socket = net.connect(Number(port), hostname)
+      const socket = net.connect(Number(port), hostname).on("error", () => {})
       const head = `POST /v1/webhooks/${id}/ping HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json`
       return new Promise<net.Socket>((resolve) => socket.write(`${head}\r\nContent-Length: 20\r\n\r\n{`, () => resolve(socket)))
     })
